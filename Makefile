@@ -3,10 +3,14 @@ PYTHON ?= python3
 PY := .venv/bin/python
 BOOTSTRAP := $(PYTHON) tools/bootstrap.py
 PYTHON_CODE := src tests bench tools setup.py
-PYTEST_ARGS ?= -q -n 2 --dist loadgroup
-# What does not depend on the build, so one build tests it: the sources themselves, ZooKeeper's designs, a browser.
-SAME_IN_BOTH_BUILDS := $(addprefix --ignore=tests/,test_tidy.py unit/test_user_types.py \
-	e2e/test_designs.py e2e/test_designs_zookeeper.py e2e/test_dashboard_browser.py)
+# More workers than cores, since many tests wait.
+PYTEST_ARGS ?= -q -n 4 --dist loadgroup --durations=20
+# Without kept bytecode every process that starts compiles every module again.
+unexport PYTHONDONTWRITEBYTECODE
+# What does not depend on the build, so one build tests it: the sources themselves and faults planted in them,
+# ZooKeeper's designs, a browser, Spark's pages and its Java.
+SAME_IN_BOTH_BUILDS := $(addprefix --ignore=tests/,test_tidy.py unit/test_user_types.py simulation/test_mutants.py \
+	e2e/test_designs.py e2e/test_designs_zookeeper.py e2e/test_dashboard_browser.py e2e/test_spark_docs.py e2e/test_spark_java.py)
 
 # `make bench growth` names a benchmark, no target of its own.
 ifeq ($(firstword $(MAKECMDGOALS)),bench)
@@ -17,13 +21,17 @@ $(PICKED): bench ; @:
 endif
 endif
 
-.PHONY: help setup demo test test-pure check bench generate conformance clean
+.PHONY: help setup taste demo test test-pure check docs bench generate package conformance clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
 
 setup: ## set up .venv for development
 	@$(BOOTSTRAP) dev
+
+taste: ## see a group survive a crash: a broker, two consumers, a kill -9; twenty seconds, no Spark
+	@$(BOOTSTRAP) taste
+	@.venv/bin/partita taste
 
 demo: ## run the example on real flight data; ends with a table and an HTML report
 	@$(BOOTSTRAP) demo
@@ -44,21 +52,33 @@ check: ## run ruff, mypy --strict and the architecture tests; check that generat
 	@$(PY) -m mypy
 	@$(PY) -m partita.protocol.generate --check
 	@$(PY) tools/option_types.py --check
+	@$(PY) tools/error_classes.py --check
 	@$(PY) tools/command_line.py --check
-	@$(PY) tools/package_check.py
 	@.venv/bin/hadolint Dockerfile
 	@.venv/bin/check-jsonschema --quiet --builtin-schema vendor.compose-spec compose.yaml
 	@.venv/bin/check-jsonschema --quiet --builtin-schema vendor.github-workflows .github/workflows/*.yml
 	@$(PY) -m pytest -q tests/test_tidy.py
 
+docs: ## build the site from docs/ into build/site, in .venv-docs; a link or anchor that leads nowhere fails it
+	@$(BOOTSTRAP) docs --venv .venv-docs
+	@NO_MKDOCS_2_WARNING=1 .venv-docs/bin/mkdocs build --quiet --strict
+	@echo "build/site/index.html is the site"
+
 bench: ## measure speed beside other brokers and clients; `make bench growth`, `make bench ARGS="fetch --page"` pick
 	@$(BOOTSTRAP) test
 	@$(PY) bench/run.py $(PICKED) $(ARGS)
 
-generate: ## write protocol/messages/ from protocol/schema/, and the types of options from their tables
+generate: ## write messages from their schema, the index of APIs from the handlers, errors and types of options from tables
 	@$(BOOTSTRAP) dev
 	@$(PY) -m partita.protocol.generate
 	@$(PY) tools/option_types.py
+	@$(PY) tools/error_classes.py
+	@$(PY) tools/apis.py
+	@$(PY) tools/compatibility.py
+
+package: ## build sdist and wheel; check their metadata, and README's blocks with the wheel in a fresh environment
+	@$(BOOTSTRAP) dev
+	@$(PY) tools/package_check.py
 
 conformance: ## compare with Apache Kafka itself (needs Java 17 and Maven)
 	@$(BOOTSTRAP) test

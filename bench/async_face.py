@@ -2,7 +2,7 @@
 
 Throughput of polls and of `async for`, the time from a send to the record, and whether a handler that holds the loop
 for three session time-outs costs the member its place. Each variant runs in a process of its own, with asyncio's loop
-and with uvloop. docs/decisions/0143-the-async-face-keeps-its-thread.md draws the conclusion.
+and with uvloop. Decision 143 draws the conclusion.
 
 `python bench/async_face.py VARIANT LOOP BOOTSTRAP` is one such process.
 """

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import multiprocessing
+import os
 import time
 from dataclasses import dataclass
 from multiprocessing.connection import Connection as Pipe
@@ -39,10 +40,10 @@ class Watched:
 class Canary:
     """Measures from `start` to `stop`. Its group keeps its one member throughout, or an answer is refused."""
 
-    def __init__(self, server: Server) -> None:
+    def __init__(self, server: Server, pause_s: float = PAUSE_SECONDS) -> None:
         self._server = server
         self._pipe, theirs = multiprocessing.Pipe()
-        self._process = multiprocessing.Process(target=_live, args=(server.port, theirs), daemon=True)
+        self._process = multiprocessing.Process(target=_live, args=(server.port, theirs, pause_s), daemon=True)
         self._process.start()
         assert self._pipe.recv() == "ready"
 
@@ -64,8 +65,8 @@ class Canary:
     def close(self) -> None:
         """Let the canary go."""
         self._pipe.send("end")
-        self._process.join(10)
         self._process.kill()
+        self._process.join()
 
 
 def queued_ms(server: Server) -> float:
@@ -73,27 +74,30 @@ def queued_ms(server: Server) -> float:
     return int(Path(f"/proc/{server.pid}/schedstat").read_text().split()[1]) / 1e6
 
 
-def _live(port: int, pipe: Pipe) -> None:
+def _live(port: int, pipe: Pipe, pause_s: float) -> None:
     with Raw(port, "canary") as raw:
         raw.socket.settimeout(LIMIT_SECONDS)
         raw.ask(CreateTopicsRequest(topics=[CreatableTopic(name=TOPIC, num_partitions=1, replication_factor=1)]), 5)
-        joined = raw.stable("canary", session_timeout_ms=300_000)
-        heartbeat = HeartbeatRequest(group_id="canary", generation_id=joined.generation_id, member_id=joined.member_id)
+        group = f"canary-{os.getpid()}"  # one before this may not have left
+        joined = raw.stable(group, session_timeout_ms=300_000)
+        heartbeat = HeartbeatRequest(group_id=group, generation_id=joined.generation_id, member_id=joined.member_id)
         data = PartitionProduceData(index=0, records=build_batch([(0, b"k", b"v", [])]))
         produce = ProduceRequest(
             acks=-1, timeout_ms=60_000, topic_data=[TopicProduceData(name=TOPIC, partition_data=[data])]
         )
         member: dict[str, Any] = {"member_id": joined.member_id, "generation_id_or_member_epoch": joined.generation_id}
-        commit = commit_request("canary", 1, TOPIC, **member)
+        commit = commit_request(group, 1, TOPIC, **member)
         steps: list[tuple[Message, int]] = [
             (heartbeat, 3), (ApiVersionsRequest(), 2), (heartbeat, 3), (produce, 9), (heartbeat, 3), (commit, 7),
         ]  # fmt: skip
         pipe.send("ready")
         while pipe.recv() == "start":
-            pipe.send(_measure(raw, steps, pipe))
+            pipe.send(_measure(raw, steps, pipe, pause_s))
 
 
-def _measure(raw: Raw, steps: list[tuple[Message, int]], pipe: Pipe) -> tuple[list[tuple[float, str]], str]:
+def _measure(
+    raw: Raw, steps: list[tuple[Message, int]], pipe: Pipe, pause_s: float
+) -> tuple[list[tuple[float, str]], str]:
     seen: list[tuple[float, str]] = []
     refused = ""
     while not pipe.poll():
@@ -104,6 +108,6 @@ def _measure(raw: Raw, steps: list[tuple[Message, int]], pipe: Pipe) -> tuple[li
             seen.append((time.perf_counter() - begun, name))
             if getattr(answer, "error_code", 0):
                 refused = f"{name} {answer.error_code}"
-            time.sleep(PAUSE_SECONDS)
+            time.sleep(pause_s)
     pipe.recv()
     return seen, refused

@@ -14,13 +14,16 @@ from typing import Any
 
 from huge_group import huge_group
 
+from partita.protocol.messages.add_partitions_to_txn import AddPartitionsToTxnRequest, V3AndBelowTopic
 from partita.protocol.messages.api_versions import ApiVersionsRequest
 from partita.protocol.messages.create_topics import CreatableTopic, CreatableTopicConfig, CreateTopicsRequest
 from partita.protocol.messages.delete_topics import DeleteTopicsRequest
 from partita.protocol.messages.describe_groups import DescribeGroupsRequest
+from partita.protocol.messages.end_txn import EndTxnRequest
 from partita.protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic
 from partita.protocol.messages.find_coordinator import FindCoordinatorRequest
 from partita.protocol.messages.list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
+from partita.protocol.messages.list_transactions import ListTransactionsRequest
 from partita.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
 from partita.protocol.messages.offset_commit import (
     OffsetCommitRequest,
@@ -59,6 +62,12 @@ class Stage:
         raw.socket.settimeout(120)
         self._raws.append(raw)
         return raw
+
+    def warm_up(self) -> None:
+        """Ask once of each kind that attacks ask: the first one loads what serves it, which no attack causes twice."""
+        raw = self.connect("warm-up")
+        for message, version in ((wide_fetch("nowhere", 1), 11), (MetadataRequest(topics=[]), 12)):
+            raw.ask(message, version)
 
     def topic(self, name: str, partitions: int = 1, **settings: str) -> None:
         """Create a topic unless it is there."""
@@ -373,6 +382,39 @@ def keys_after_wide_polls(stage: Stage) -> Attack:
     repeated(stage, asking, 4, 5)
 
 
+# Transactions
+
+
+def ended_at_once(ids: int, partitions: int) -> Callable[[Stage], Attack]:
+    def attack(stage: Stage) -> Attack:
+        """[F3] The ends of many transactions, or of a wide one, in one instant from as many connections."""
+        stage.topic(WIDE, partitions)
+        raw, frames = stage.connect(), []
+        topics = [V3AndBelowTopic(name=WIDE, partitions=list(range(partitions)))]
+        for name in [f"txn-{number}" for number in range(ids)]:
+            producer_id, epoch = raw.transactional(name)
+            raw.ask(
+                AddPartitionsToTxnRequest(
+                    v3_and_below_transactional_id=name, v3_and_below_producer_id=producer_id,
+                    v3_and_below_producer_epoch=epoch, v3_and_below_topics=topics,
+                ),
+                3,
+            )  # fmt: skip
+            ending = stage.connect(name)
+            end = EndTxnRequest(transactional_id=name, producer_id=producer_id, producer_epoch=epoch, committed=True)
+            frames.append((ending, ending.frame(end, 3)))
+        yield
+        for ending, frame in frames:
+            ending.socket.sendall(frame)
+        for ending, _ in frames:
+            skip_answer(ending)
+        under_way = ListTransactionsRequest(state_filters=["PrepareCommit"])
+        while raw.ask(under_way, 0).transaction_states:
+            time.sleep(0.1)
+
+    return attack
+
+
 ATTACKS: dict[str, Callable[[Stage], Attack]] = {
     **{f"keyless bomb, {codec}": keyless_bomb(codec) for codec in CODEC_NAMES[1:]},
     "look-ups in a bomb": look_ups_in_a_bomb,
@@ -391,6 +433,8 @@ ATTACKS: dict[str, Callable[[Stage], Attack]] = {
     "reset in the answer": dying_in_the_answer,
     "20 wide polls": many_wide_polls,
     "huge KIP-848 group": huge_group,
+    "ends of 200 transactions": ended_at_once(200, 300),
+    "end of one over 7,000": ended_at_once(1, 7_000),
     "keys after wide polls": keys_after_wide_polls,
     "Metadata of everything": large(MetadataRequest(topics=None), 12),
     "Metadata of 19,000 names": large(

@@ -1,4 +1,4 @@
-"""100-byte records sent one by one by each producer, in a process of its own, until all are acknowledged.
+"""100-byte records sent one by one, and many at once, until all are acknowledged; each producer in its own process.
 
 All have the same settings. `python bench/send.py CLIENT BOOTSTRAP TOPIC COUNT` is one such process. The floor is `pack`
 of bench/floor.c, which encodes records into batches and keeps five requests in flight.
@@ -13,12 +13,13 @@ import subprocess
 import sys
 import tempfile
 import time
+from array import array
 from collections.abc import Callable
 from pathlib import Path
 
 from harness import QUICK, TURNS, Server, c_program, left_out, partita, report, row, wanted
 from produce_fetch import answer, create_topic
-from table import AIOKAFKA, C_PACK, CONFLUENT, KAFKA_PYTHON, OURS
+from table import AIOKAFKA, C_PACK, CONFLUENT, CONFLUENT_BATCH, KAFKA_PYTHON, OURS, TABLE
 
 from partita.protocol.framing import encode_request
 from partita.protocol.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
@@ -38,6 +39,24 @@ def partita_blocking(bootstrap: str, topic: str, count: int) -> None:
         for _ in range(count):
             producer.send(topic, VALUE)
         producer.flush()
+
+
+def partita_many(bootstrap: str, topic: str, count: int) -> None:
+    from partita import Producer
+
+    with Producer(bootstrap_servers=bootstrap, linger_ms=LINGER_MS, batch_size=BATCH_BYTES) as producer:
+        producer.send_many(topic, [VALUE] * count).result()
+
+
+def partita_table(bootstrap: str, topic: str, count: int) -> None:
+    import pyarrow as pa
+
+    from partita import Producer
+
+    offsets, values = array("i", range(0, (count + 1) * len(VALUE), len(VALUE))), VALUE * count
+    column = pa.Array.from_buffers(pa.binary(), count, [None, pa.py_buffer(offsets), pa.py_buffer(values)])
+    with Producer(bootstrap_servers=bootstrap, linger_ms=LINGER_MS, batch_size=BATCH_BYTES) as producer:
+        producer.send_table(topic, pa.table({"value": column})).result()
 
 
 def partita_asyncio(bootstrap: str, topic: str, count: int) -> None:
@@ -79,6 +98,17 @@ def confluent(bootstrap: str, topic: str, count: int) -> None:
     assert not failed, failed[0]
 
 
+def confluent_batch(bootstrap: str, topic: str, count: int) -> None:
+    from confluent_kafka import Producer
+
+    settings = {"enable.idempotence": True, "linger.ms": LINGER_MS, "batch.size": BATCH_BYTES}
+    producer = Producer({"bootstrap.servers": bootstrap, "queue.buffering.max.messages": 2 * count, **settings})
+    for begin in range(0, count, 10_000):
+        some = [{"value": VALUE} for _ in range(min(10_000, count - begin))]
+        assert producer.produce_batch(topic, some) == len(some)
+    assert producer.flush() == 0
+
+
 def aiokafka(bootstrap: str, topic: str, count: int) -> None:
     from aiokafka import AIOKafkaProducer
 
@@ -112,7 +142,10 @@ def kafka_python(bootstrap: str, topic: str, count: int) -> None:
 CLIENTS: dict[str, Callable[[str, str, int], None]] = {
     OURS: partita_blocking,
     "partita asyncio": partita_asyncio,
+    "partita send_many": partita_many,
+    TABLE: partita_table,
     CONFLUENT: confluent,
+    CONFLUENT_BATCH: confluent_batch,
     AIOKAFKA: aiokafka,
     KAFKA_PYTHON: kafka_python,
 }
@@ -162,7 +195,10 @@ def main() -> None:
                 count, seconds, cpu_s = map(float, done.stdout.splitlines()[-1].split())
                 runs[name].append((count / seconds, count / cpu_s))
     per_s, per_cpu_s = ({n: statistics.median(r[i] for r in rs) for n, rs in runs.items()} for i in (0, 1))
-    row("sent one by one", per_s)
+    many = {OURS: "partita send_many", TABLE: TABLE, CONFLUENT_BATCH: CONFLUENT_BATCH}
+    row("sent one by one", {name: value for name, value in per_s.items() if name not in many.values()})
+    row("sent one by one, CPU", {n: v for n, v in per_cpu_s.items() if n not in (*many.values(), C_PACK)})
+    row("sent at once", {shown: per_cpu_s[name] for shown, name in many.items() if name in per_cpu_s})
     report("send", **{f"{name} records per CPU-second": value for name, value in per_cpu_s.items()})
 
 

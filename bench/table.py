@@ -108,6 +108,7 @@ def of_best(share: float = 1.0) -> Goal:
 
 KAFKA, KFAKE, NOIDA = "Apache Kafka", "kfake", "noida-db"
 CONFLUENT, AIOKAFKA, KAFKA_PYTHON, KCAT, JAVA = "confluent-kafka", "aiokafka", "kafka-python", "kcat", "Java"
+CONFLUENT_BATCH, TABLE = "confluent-kafka batch", "partita send_table"
 C_ECHO, C_STORE, C_SERVE, C_WALK, C_PACK = "C echo", "C store", "C sendfile", "C walk", "C pack"
 
 ROWS: tuple[Row, ...] = (
@@ -135,8 +136,12 @@ ROWS: tuple[Row, ...] = (
     Row("sticky, one leaves", "assignors", "ms", (within(JAVA, 2),), True),
     Row("range", "assignors", "ms", (at_most(4),), True),
     Row("sent one by one", "send", "1/s", (of_peer(CONFLUENT),), floor=C_PACK, also=("partita asyncio",)),
+    Row("sent one by one, CPU", "send", "1/CPU-s", (of_peer(CONFLUENT, 0.85),), also=("partita asyncio",)),
+    Row("sent at once", "send", "1/CPU-s", (at_least(2e6),), also=(TABLE,)),
     Row("close after a fetch", "close", "ms", (at_most(10),), True),
     Row("a group in a test", "close", "ms", (at_most(10),), True),
+    Row("first record, process", "client_costs", "CPU-ms", (at_most(200),), True),
+    Row("1,000 partitions at rest", "client_costs", "% of a core", (at_most(0.4),), True),
     Row("TLS produce", "tls", "MB/CPU-s", (of_peer(KAFKA),)),
     Row("TLS fetch", "tls", "MB/CPU-s", (of_peer(KAFKA),)),
 )  # fmt: skip

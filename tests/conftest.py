@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 import logging
+import os
 import shutil
+import subprocess
+import sys
 from collections.abc import Iterator
 
 import pytest
 from hypothesis import HealthCheck, settings
+from xdist.remote import Producer
 
 from partita import Broker
+from support import standstill
 from support.broker.raw import Raw
+from support.schedule import ByFile, begun
 
+HISTORIES = 400
 NO_BROWSER = pytest.StashKey[int]()
 """How many tests were left out for want of Chromium."""
 settings.register_profile(
@@ -26,8 +33,21 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--conformance", action="store_true", help="also compare with Apache Kafka (needs Java and Maven)")
     parser.addoption("--slow", action="store_true", help="also run what takes minutes: a Spark cluster, kill rounds")
     parser.addoption("--on-kafka", action="store_true", help="the Spark tests use Apache Kafka in place of our broker")
-    parser.addoption("--histories", type=int, default=400, help="so many random histories of a shared Spark group")
+    parser.addoption(
+        "--histories", type=int, default=HISTORIES, help="so many random histories of a shared Spark group"
+    )
+    parser.addoption("--standstill", action="store_true", help="stop the process now and then, to find tests of luck")
     parser.addoption("--soak-minutes", type=float, default=0, help="kill a member every 30 s for so long, not 10 times")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _standstill(pytestconfig: pytest.Config) -> Iterator[None]:
+    if not pytestconfig.getoption("--standstill"):
+        yield
+        return
+    with subprocess.Popen([sys.executable, standstill.__file__, str(os.getpid())]) as child:
+        yield
+        child.terminate()
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -35,12 +55,26 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     gates = [name for name in ("conformance", "slow") if not config.getoption(f"--{name}")]
     closed = tuple(str(config.rootpath / "tests" / name) for name in gates)
     chosen = [item for item in items if not str(item.path).startswith(closed)]
+    if config.getoption("--slow") or config.getoption("--soak-minutes") or config.getoption("--histories") > HISTORIES:
+        for item in chosen:
+            item.add_marker(pytest.mark.timeout(0))  # asked to take long
     if shutil.which("chromium") is None:
         config.stash[NO_BROWSER] = sum(item.get_closest_marker("browser") is not None for item in chosen)
         chosen = [item for item in chosen if item.get_closest_marker("browser") is None]
     if len(chosen) < len(items):
-        config.hook.pytest_deselected(items=[item for item in items if item not in chosen])
+        kept = set(chosen)
+        config.hook.pytest_deselected(items=[item for item in items if item not in kept])
         items[:] = chosen
+    if hasattr(config, "workerinput"):
+        items.sort(key=begun)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> ByFile | None:
+    """With `--dist loadgroup`, a file or a group is one piece of work."""
+    if config.getoption("dist") != "loadgroup":
+        return None
+    return ByFile(config, log)
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -27,21 +27,23 @@ WRITTEN = [path for path in FILES if path.parent != GENERATED]
 FILE_LINES_MAX = 600
 FUNCTION_LINES_MAX = 60
 FOLDER_FILES_MAX = 18
+ACCENT_PER_10_000_WORDS = 2
 PROCESS_LIMIT_S = 10
 ONE_FILE_FOR_EACH_API = frozenset({"handlers", "messages", "schema"})
 
 PEOPLE, SHELLS, RULES, ASSIGNORS, RECORDS, PROTOCOL, GROUND = range(6, -1, -1)
 LAYERS = {
     "cli": PEOPLE, "demo": PEOPLE, "designs": PEOPLE, "spark": PEOPLE, "testing": PEOPLE,
-    "dashboard": PEOPLE, "pyspark_partita": PEOPLE,
+    "dashboard": PEOPLE, "pyspark_partita": PEOPLE, "pictures": PEOPLE,
     "broker": SHELLS, "net": SHELLS, "sim": SHELLS, "admin": SHELLS, "registry": SHELLS, "telemetry": SHELLS,
     "http": SHELLS, "observe": SHELLS,
     "explain": RULES, "group": RULES, "transactions": RULES, "consumer": RULES, "producer": RULES, "log": RULES,
     "assignors": ASSIGNORS, "records": RECORDS, "protocol": PROTOCOL,
-    "now": GROUND, "metrics": GROUND, "options": GROUND, "security_options": GROUND, "client_options": GROUND,
+    "now": GROUND, "metrics": GROUND, "options": GROUND, "client_options": GROUND,
     "client_option_types": GROUND,
     "system_clock": GROUND, "compiled": GROUND, "expressions": GROUND, "secret": GROUND, "security": GROUND,
-    "plurals": GROUND, "properties": GROUND, "references": GROUND, "java": GROUND, "cached_programs": GROUND,
+    "wording": GROUND, "offsets": GROUND, "properties": GROUND, "references": GROUND, "java": GROUND,
+    "cached_programs": GROUND, "lazy": GROUND,
     "errors": PROTOCOL, "error_kinds": PROTOCOL,
 }  # fmt: skip
 CLIENT_SHELL = "shell"
@@ -63,13 +65,31 @@ PURE = (
     "producer",
     "security",
     "sim",
+    "offsets",
+    "pictures",
     "spark.planning",
+    "spark.settings",
     "designs.rules",
     "designs.journal",
     "designs.measure",
 )
 IMPURE = frozenset({"asyncio", "socket", "threading", "time", "random", "os", "logging", "selectors", "mmap"})
 HEAVY = ("pyarrow", "numpy", "kio", "pyspark", "pandas", "rich")
+UNUSED_IN_PLAIN_TEXT = (
+    "partita.net.secured.login", "partita.net.secured.tls", "partita.security.settings", "partita.security.jaas",
+    "datetime", "difflib", "hashlib", "ipaddress", "pathlib", "platform", "tempfile", "urllib.parse", "uuid",
+)  # fmt: skip
+SHELF = (
+    "dashboard", "demo", "designs", "registry", "telemetry",
+    "broker.storage.backup", "cli.records.mirror", "cli.records.perf", "cli.service.backup", "spark.pipeline",
+    "testing.report",
+)  # fmt: skip
+"""What the core never imports. New features that the groups can do without enter here."""
+DOORS = {
+    "cli": "the command line opens both shelves, each module for the command that needs it",
+    "testing.plugin": "`--partita-reports` writes a page of the dashboard",
+}
+"""What may import the shelf without being on it."""
 BORROWED = frozenset(
     {
         "load",
@@ -81,6 +101,26 @@ BORROWED = frozenset(
     }
 )
 """Names in docstrings that belong to PySpark, Cython or Kafka."""
+MAY_LACK = "the package may be missing, and the file does without it or says what to install"
+INSIDE_FUNCTIONS = {
+    "broker/launch.py": (1, MAY_LACK),
+    "broker/security/ready_made.py": (1, MAY_LACK),
+    "broker/security/server_tls.py": (1, MAY_LACK),
+    "broker/security/tokens.py": (1, MAY_LACK),
+    "broker/storage/open_files.py": (1, "Windows has no module resource"),
+    "broker/wire/server.py": (1, "Windows has no module resource"),
+    "consumer/shell/io_thread.py": (1, MAY_LACK),
+    "expressions.py": (1, MAY_LACK),
+    "java.py": (1, MAY_LACK),
+    "net/refusals.py": (1, MAY_LACK),
+    "net/secured/tls.py": (1, MAY_LACK),
+    "pyspark_partita/__init__.py": (1, "Spark imports it in every session, and most of them need no more of it"),
+    "records/checksum.py": (1, MAY_LACK),
+    "records/compression.py": (2, MAY_LACK),
+    "spark/executor_probe.py": (4, "the function travels to executors that may lack partita"),
+    "spark/reading/prefetching.py": (1, "a private class of PySpark, which another release may lack"),
+}  # fmt: skip
+"""The files with imports inside functions: how many, and why. Elsewhere `later` names at the head what waits."""
 
 
 def module_name(path: Path) -> str:
@@ -139,7 +179,7 @@ def only_for_checkers(tree: ast.Module) -> set[int]:
 
 
 def imports(path: Path, *, for_checkers: bool = False) -> Iterator[tuple[int, str]]:
-    """(line, name) of every import that can run, and on request also of those for type checkers."""
+    """(line, name) of every import that can run, also by `later`; on request also of those for type checkers."""
     tree = tree_of(path)
     left_out = set() if for_checkers else only_for_checkers(tree)
     for node in ast.walk(tree):
@@ -149,6 +189,10 @@ def imports(path: Path, *, for_checkers: bool = False) -> Iterator[tuple[int, st
             yield from ((node.lineno, alias.name) for alias in node.names)
         elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
             yield from ((node.lineno, f"{node.module}.{alias.name}") for alias in node.names)
+        elif isinstance(node, ast.Call):
+            match node:
+                case ast.Call(func=ast.Name(id="later"), args=[ast.Constant(value=str(name))]):
+                    yield node.lineno, name
 
 
 def module_behind(name: str) -> str | None:
@@ -174,6 +218,37 @@ def test_imports_point_down() -> None:
             elif layer == RULES == below and part_of(module) != part_of(target):
                 offenders.append(f"{at(path, line)} imports {target}: rules do not import one another")
     assert not offenders, report(offenders)
+
+
+def lies_in(module: str, parts: Iterable[str]) -> bool:
+    return any(f"{module}.".startswith(f"partita.{part}.") for part in parts)
+
+
+def test_the_core_never_imports_the_shelf() -> None:
+    """Issue 27: the core can be read, and loved, without the shelf."""
+    offenders = [
+        f"{at(path, line)} imports {name}, which is on the shelf"
+        for module, path in MODULES.items()
+        if not lies_in(module, SHELF) and not lies_in(module, DOORS)
+        for line, name in imports(path, for_checkers=True)
+        if lies_in(name, SHELF)
+    ]
+    assert not offenders, report(offenders)
+
+
+def test_the_architecture_names_the_shelf() -> None:
+    text = (ROOT / "ARCHITECTURE.md").read_text().partition("\n## The two shelves\n")[2].partition("\n## ")[0]
+    drawn = {name for line in text.splitlines() if line.startswith("shelf") for name in line.split()[1:]}
+    assert drawn == set(SHELF)
+    assert all(any(lies_in(module, [part]) for module in MODULES) for part in (*SHELF, *DOORS))
+
+
+def test_the_architecture_leads_to_files_that_exist() -> None:
+    text = (ROOT / "ARCHITECTURE.md").read_text().partition("\n## Find it by your task\n")[2].partition("\n## ")[0]
+    named = {name for row in text.splitlines() for name in re.findall(r"`([\w/]+(?:\.py|/))`", row)}
+    assert len(named) > 20
+    gone = [name for name in sorted(named) if not (SRC / "partita" / name).exists() and not (ROOT / name).exists()]
+    assert not gone, report(gone)
 
 
 def test_pure_code_reads_no_clock_chance_or_device() -> None:
@@ -226,6 +301,82 @@ def circles_in(targets: dict[str, set[str]]) -> Iterator[list[str]]:
 def test_a_circle_of_imports_would_be_found() -> None:
     assert list(circles_in({"a": {"b"}, "b": {"c"}, "c": {"a", "d"}, "d": set()})) == [["a", "b", "c"]]
     assert list(circles_in({"a": {"b", "c"}, "b": {"c"}, "c": set()})) == []
+
+
+def test_imports_stand_at_the_head() -> None:
+    """Issue 27: what a file depends on is read there; an import inside a function hides it."""
+    found: dict[str, int] = {}
+    for path in WRITTEN:
+        functions = [
+            node for node in ast.walk(tree_of(path)) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+        ]
+        inside = {id(node) for f in functions for node in ast.walk(f) if isinstance(node, ast.Import | ast.ImportFrom)}
+        if inside:
+            found[str(path.relative_to(SRC)).removeprefix("partita/")] = len(inside)
+    assert found == {name: count for name, (count, _) in INSIDE_FUNCTIONS.items()}
+
+
+# Rooms
+
+MARGIN = 12
+"""The column at which the pictures of ARCHITECTURE.md begin."""
+
+
+@cache
+def rooms() -> dict[str, dict[str, set[str]]]:
+    """For each part, and for the whole as `partita`: which room imports which others.
+
+    A room is a folder of the part, or a module that lies alone in it.
+    """
+    found: dict[str, dict[str, set[str]]] = defaultdict(lambda: defaultdict(set))
+    for module, path in MODULES.items():
+        _, part, room, *_ = [*module.split("."), "", ""]
+        for _, name in imports(path, for_checkers=True):
+            _, other, target, *_ = [*(module_behind(name) or "").split("."), "", ""]
+            if part == other and room and target and room != target:
+                found[part][room].add(target)
+                found[part].setdefault(target, set())
+            elif part in LAYERS and other in LAYERS and part != other:
+                found["partita"][part].add(other)
+                found["partita"].setdefault(other, set())
+    return found
+
+
+def floors() -> dict[str, dict[str, int]]:
+    """The picture of ARCHITECTURE.md: for each part its rooms, and the floor of each, counted from above."""
+    text = (ROOT / "ARCHITECTURE.md").read_text().partition("\n## The rooms\n")[2]
+    drawn: dict[str, dict[str, int]] = defaultdict(dict)
+    part = ""
+    for line in text.split("```")[1].splitlines():
+        part = line[:MARGIN].strip() or part
+        picture = re.split(r"\s{2,}", line[MARGIN:])[0]
+        for floor in filter(str.strip, picture.split(">")):
+            number = 1 + max(drawn[part].values(), default=0)
+            drawn[part] |= {name.strip(): number for name in floor.split(",")}
+    return drawn
+
+
+def test_rooms_import_one_way() -> None:
+    offenders = [f"{part}: {' <-> '.join(circle)}" for part, edges in rooms().items() for circle in circles_in(edges)]
+    assert not offenders, report(offenders)
+
+
+def test_the_arrows_of_the_architecture_are_the_code_s() -> None:
+    """Each folder of a drawn part is in the picture, and no import leads up or along a floor."""
+    offenders = []
+    for part, floor in floors().items():
+        folders = {path.parent.name for path in (SRC / "partita" / part).glob("*/*.py")}
+        offenders += [f"{part}: {name} is not drawn" for name in sorted(folders - floor.keys())]
+        gone = [name for name in floor if name not in folders and f"partita.{part}.{name}" not in MODULES]
+        offenders += [f"{part}: {name} is drawn and does not exist" for name in gone]
+        offenders += [
+            f"{part}: {room} imports {target}, which is drawn above it or beside it"
+            for room, targets in rooms()[part].items()
+            for target in sorted(targets)
+            if floor.get(room, 0) >= floor.get(target, 99)
+        ]
+    assert not offenders, report(offenders)
+    assert {"broker", "group", "consumer", "spark", "sim"} <= floors().keys()
 
 
 # Sizes
@@ -293,17 +444,25 @@ def vocabulary(path: Path) -> set[str]:
     return found
 
 
-VOCABULARIES = {module: vocabulary(path) for module, path in MODULES.items()}
-SHARED = set().union(*(words for module, words in VOCABULARIES.items() if MODULES[module].parent.name == "partita"))
-PARTS: dict[str, set[str]] = defaultdict(lambda: {*dir(builtins), *keyword.kwlist, *BORROWED, *SHARED})
-for _module, _words in VOCABULARIES.items():
-    PARTS[part_of(_module)] |= _words
-CLASSES: dict[str, list[str]] = defaultdict(list)
-for _module, _path in MODULES.items():
-    for _node in tree_of(_path).body:
-        if isinstance(_node, ast.ClassDef):
-            CLASSES[_node.name].append(_module)
-EVERY_WORD = set().union(*VOCABULARIES.values())
+class Words:
+    """The words of the source. Reading them takes seconds, and every worker of a run collects this file."""
+
+    def __init__(self) -> None:
+        self.modules = {module: vocabulary(path) for module, path in MODULES.items()}
+        self.all = set().union(*self.modules.values())
+        ground = set().union(
+            *(self.modules[module] for module, path in MODULES.items() if path.parent.name == "partita")
+        )
+        self.parts: dict[str, set[str]] = defaultdict(lambda: {*dir(builtins), *keyword.kwlist, *BORROWED, *ground})
+        self.classes: dict[str, list[str]] = defaultdict(list)
+        for module, path in MODULES.items():
+            self.parts[part_of(module)] |= self.modules[module]
+            for node in tree_of(path).body:
+                if isinstance(node, ast.ClassDef):
+                    self.classes[node.name].append(module)
+
+
+words = cache(Words)
 FILE_NAMES = {path.name for path in ROOT.glob("*.py")} | {path.name for path in SRC.rglob("*.p*")}
 BACK_TICKED = re.compile(r"`([A-Za-z_][\w.]*)(?:\(\))?`")
 
@@ -313,7 +472,7 @@ def exists(name: str, part: str) -> bool:
 
     The name of an option has underscores in the code where Kafka and the documents write dots.
     """
-    if name in PARTS[part] or name in FILE_NAMES or ("." in name and name.replace(".", "_") in EVERY_WORD):
+    if name in words().parts[part] or name in FILE_NAMES or ("." in name and name.replace(".", "_") in words().all):
         return True
     names = name.split(".")
     for cut in range(len(names), 0, -1):
@@ -323,19 +482,31 @@ def exists(name: str, part: str) -> bool:
             return any(rest <= words_in(module) for module in modules)
     if names[0] in sys.stdlib_module_names:
         return True
-    return len(names) > 1 and any(set(names[1:]) <= VOCABULARIES[module] for module in CLASSES.get(names[0], ()))
+    return len(names) > 1 and any(
+        set(names[1:]) <= words().modules[module] for module in words().classes.get(names[0], ())
+    )
 
 
 @cache
 def words_in(module: str) -> set[str]:
     """The words of a module, or of all modules of a package."""
-    return set().union(*(words for name, words in VOCABULARIES.items() if f"{name}.".startswith(f"{module}.")))
+    return set().union(*(said for name, said in words().modules.items() if f"{name}.".startswith(f"{module}.")))
 
 
 def docstrings(path: Path) -> Iterator[tuple[int, str]]:
     for node in ast.walk(tree_of(path)):
         if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str):
             yield node.lineno, node.value.value
+
+
+def test_docstrings_are_plain_english() -> None:
+    """A translation is known by its words; a docstring that opens with "What" makes the reader build the noun."""
+    accent = re.compile(r"\b(?:told|tells?|nobody|somebody|whoever)\b", re.IGNORECASE)
+    texts = [(at(path, line), text) for path in WRITTEN for line, text in docstrings(path)]
+    offenders = [f"{where} begins with What" for where, text in texts if text.startswith("What ")]
+    offenders += [f"{where} says {found[0]}" for where, text in texts if (found := accent.search(text))]
+    words = sum(len(text.split()) for _, text in texts)
+    assert len(offenders) <= ACCENT_PER_10_000_WORDS * words / 10_000, report(offenders)
 
 
 def test_names_in_docstrings_exist() -> None:
@@ -390,7 +561,7 @@ def test_generated_messages_are_fresh() -> None:
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-@pytest.mark.parametrize("tool", ["option_types.py", "decisions.py"])
+@pytest.mark.parametrize("tool", ["option_types.py", "error_classes.py", "decisions.py"])
 def test_what_a_tool_writes_is_fresh(tool: str) -> None:
     command = [sys.executable, str(ROOT / "tools" / tool), "--check"]
     done = subprocess.run(command, capture_output=True, text=True)
@@ -400,6 +571,16 @@ def test_what_a_tool_writes_is_fresh(tool: str) -> None:
 def test_the_broker_imports_nothing_heavy() -> None:
     code = (
         f"import sys, partita.cli.broker, partita.broker.wire.server; print([m for m in {HEAVY!r} if m in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+def test_a_client_in_plain_text_loads_nothing_of_tls_and_logins() -> None:
+    """Finding 6 of an audit of the clients: the start of one of them costs three times that of confluent-kafka."""
+    code = (
+        "import sys; from partita import AsyncConsumer, Consumer, Producer; "
+        f"print([m for m in {UNUSED_IN_PLAIN_TEXT!r} if m in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"

@@ -16,8 +16,6 @@ from __future__ import annotations
 import argparse
 import json
 import signal
-import subprocess
-import sys
 import tempfile
 import threading
 import time
@@ -27,8 +25,9 @@ from itertools import count, pairwise
 from pathlib import Path
 from random import Random
 
+from kill_loop import BrokerProcess
+
 from partita import Admin, Consumer, Producer
-from partita.designs.zookeeper.ports import free_ports
 from partita.errors import KafkaError
 
 TOPIC, LISTS = "lists", 6
@@ -41,30 +40,6 @@ class Appends:
 
     values: dict[int, list[str]] = field(default_factory=dict)
     committed: bool | None = None
-
-
-class BrokerLives:
-    """Our broker in a process of its own, killed and started on the same data and port."""
-
-    def __init__(self, data: Path, durability: str) -> None:
-        (port,) = free_ports(1)
-        command = [sys.executable, "-m", "partita.cli.main", "broker", "--data-dir", str(data), "--port", str(port)]
-        self._command = [*command, "--durability", durability]
-        self.bootstrap = f"127.0.0.1:{port}"
-        self.start()
-
-    def start(self) -> None:
-        """Begin a life; returns when it can be asked."""
-        self._process = subprocess.Popen(self._command, stdout=subprocess.PIPE, text=True)
-        assert self._process.stdout is not None
-        assert any(line.startswith("bootstrap") for line in self._process.stdout), "the broker has started"
-
-    def kill(self) -> None:
-        """End it at once."""
-        self._process.send_signal(signal.SIGKILL)
-        self._process.wait()
-        assert self._process.stdout is not None
-        self._process.stdout.close()
 
 
 class History:
@@ -105,7 +80,7 @@ def append(history: History, bootstrap: str, name: str, seed: int) -> None:
 
 def _transaction(history: History, producer: Producer, dice: Random) -> None:
     number, appends = history.begin()
-    producer.begin()
+    producer.begin_transaction()
     lists = dice.sample(range(LISTS), dice.randint(1, 4))
     try:
         for place, where in enumerate(lists * dice.choice((1, 2))):
@@ -113,13 +88,13 @@ def _transaction(history: History, producer: Producer, dice: Random) -> None:
             appends.values.setdefault(where, []).append(value)
             producer.send(TOPIC, value, partition=where)
         if dice.random() < 0.25:
-            producer.abort()
+            producer.abort_transaction()
             appends.committed = False
         else:
-            producer.commit()
+            producer.commit_transaction()
             appends.committed = True
     except KafkaError:
-        producer.abort()
+        producer.abort_transaction()
         appends.committed = False
 
 
@@ -186,14 +161,15 @@ def reordered_pairs(history: History, final: list[list[str]]) -> int:
 def run(seconds: float, kills: int, clients: int, durability: str, seed: int) -> dict[str, object]:
     """One run; the numbers that are printed."""
     with tempfile.TemporaryDirectory(prefix="append-") as folder:
-        broker = BrokerLives(Path(folder), durability)
+        broker = BrokerProcess(Path(folder) / "data", durability, ())
+        broker.start()
         try:
             return _run(broker, seconds, kills, clients, seed) | {"durability": durability}
         finally:
-            broker.kill()
+            broker.end(signal.SIGKILL)
 
 
-def _run(broker: BrokerLives, seconds: float, kills: int, clients: int, seed: int) -> dict[str, object]:
+def _run(broker: BrokerProcess, seconds: float, kills: int, clients: int, seed: int) -> dict[str, object]:
     dice, history, bootstrap = Random(seed), History(), broker.bootstrap
     with Admin(bootstrap_servers=bootstrap) as admin:
         admin.create_topic(TOPIC, LISTS)
@@ -206,7 +182,7 @@ def _run(broker: BrokerLives, seconds: float, kills: int, clients: int, seed: in
         thread.start()
     for _ in range(kills):
         time.sleep(seconds / (kills + 1) * dice.uniform(0.7, 1.2))
-        broker.kill()
+        broker.end(signal.SIGKILL)
         time.sleep(dice.uniform(0.0, 0.5))
         broker.start()
     time.sleep(seconds / (kills + 1))

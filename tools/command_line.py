@@ -10,8 +10,9 @@ import click
 from partita.cli.main import cli
 
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "command-line.md"
-ADDRESS_OPTIONS = frozenset({"servers", "profile", "config_file", "password_file", "extra"})
+ADDRESS_OPTIONS = frozenset({"servers", "profiles", "config_file", "password_file", "extra"})
 """Options of every command that talks to a cluster; the page explains them once."""
+ADDRESS_ROW = "| [options of a cluster](#which-cluster) | |"
 MARK = "<!-- The rest is printed from the code by tools/command_line.py; do not edit it. -->"
 
 
@@ -33,17 +34,20 @@ def _sections(command: click.Command, path: str, parent: click.Context) -> list[
     parts = [f"{level} {path}", "\n\n".join(" ".join(part.split()) for part in text.split("\n\n"))]
     parts.append(f"```text\n{' '.join([path, *command.collect_usage_pieces(context)])}\n```")
     options = [option for option in command.params if isinstance(option, click.Option)]
-    rows = [_row(option, context) for option in options if option.name not in ADDRESS_OPTIONS]
+    rows = [_row(option, context) for option in options if option.name not in ADDRESS_OPTIONS or _is_own(option)]
     if len(rows) < len(options):
-        rows.append(
-            "| `-b`, `--profile`, `--command-config`, `--password-file`, `-X` | [Which cluster](#which-cluster). |"
-        )
+        rows.append(ADDRESS_ROW)
     if rows:
         parts.append("\n".join(["| option | meaning |", "|---|---|", *rows]))
     if isinstance(command, click.Group):
         for name, sub in command.commands.items():
             parts += _sections(sub, f"{path} {name}", context)
     return parts
+
+
+def _is_own(option: click.Option) -> bool:
+    """Whether a command takes several clusters, which the others do not."""
+    return option.name == "profiles" and option.multiple
 
 
 def _row(option: click.Option, context: click.Context) -> str:

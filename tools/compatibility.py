@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 
-from partita.broker.requests.apis import markdown_table
+from partita.broker.api.apis import SERVED
 
 ROOT = Path(__file__).resolve().parent.parent
 SOURCE = ROOT / "src" / "partita"
@@ -21,19 +21,35 @@ SUBJECTS = {
 """What a reader calls each part of the source, in the order of the page."""
 
 
+def api_table() -> str:
+    """What is served, with the deviations that the handlers declare."""
+    lines = ["| API | key | versions | differs from Kafka on purpose |", "|---|---|---|---|"]
+    for api in SERVED.values():
+        lines.append(f"| {api.name} | {api.key} | {api.min_version}-{api.max_version} | {api.declared.deviation} |")
+    return "\n".join(lines)
+
+
 def sentences(path: Path) -> Iterator[tuple[int, str]]:
-    """(line, text) of each deviation in a file: from the mark to the first line that ends with a full stop."""
+    """(line, text) of each deviation in a file: from the mark to the end of its paragraph.
+
+    Raises ValueError for one that a reader of the page cannot understand: it names no other side, or begins with it.
+    """
     lines = path.read_text().splitlines()
     for number, line in enumerate(lines):
-        _, mark, text = line.partition(MARK)
-        taken = [text.strip()] if mark else []
-        for more in lines[number + 1 :] if mark else ():
-            if taken[-1].endswith((".", '"""')):
+        before, mark, text = line.partition(MARK)
+        if not mark:
+            continue
+        is_comment = before.lstrip().startswith("#")
+        taken = [text.strip()]
+        for more in lines[number + 1 :]:
+            is_end = not more.strip().startswith("#") if is_comment else not more.strip() or MARK in more
+            if is_end or taken[-1].endswith('"""'):
                 break
             taken.append(more.strip().removeprefix("#").strip())
-        if taken:
-            joined = " ".join(taken).removesuffix('"""').rstrip()
-            yield number + 1, joined[:1].upper() + joined[1:]
+        joined = " ".join(taken).removesuffix('"""').rstrip()
+        if "Kafka" not in joined or joined.startswith(("Kafka", "it ")):
+            raise ValueError(f"{path.name}:{number + 1}: expected 'Partita ... where Kafka ...', found {joined!r}")
+        yield number + 1, joined[:1].upper() + joined[1:]
 
 
 def deviations() -> str:
@@ -51,7 +67,7 @@ def deviations() -> str:
 
 def filled(text: str) -> str:
     """The page with its generated parts as the code has them now."""
-    for name, content in (("apis", markdown_table()), ("deviations", deviations())):
+    for name, content in (("apis", api_table()), ("deviations", deviations())):
         head, mark, rest = text.partition(f"<!-- {name} -->\n")
         assert mark, f"{PAGE.name} has no place for {name}"
         text = head + mark + content + "\n" + rest[rest.index("<!-- end -->") :]

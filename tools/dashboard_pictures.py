@@ -40,7 +40,7 @@ def main() -> None:
             page = context.new_page()
             page.emulate_media(color_scheme="dark" if scheme == "dark" else "light")
             page.goto(served.url + path)
-            page.locator("#fresh", has_text="fresh").wait_for()
+            page.locator("#fresh", has_text="updated").wait_for()
             page.screenshot(path=ROOT / "docs" / f"dashboard-{name}.png")
             context.close()
         browser.close()

@@ -10,9 +10,9 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from partita.demo.report import STYLE as PAGE_STYLE
 from partita.designs import pictures
 from partita.designs.compare import Comparison, Plan, compare
+from partita.pictures.page import STYLE as PAGE_STYLE
 
 FIGURES = Path(__file__).resolve().parent.parent / "docs" / "figures"
 DESIGNS = ("1", "2", "3")

@@ -127,7 +127,7 @@ def lines() -> Iterable[str]:
     yield "\n## Guards of members\n\nUsed by SyncGroup, Heartbeat and, as IDENTIFY, by commits.\n"
     yield from guards(MEMBER_GUARDS)
     yield from request("JoinGroup", join.JOIN_GUARDS, join.JOIN, join.JoinCase)
-    yield "\nFor an absent group these come first, and whoever passes creates it:\n"
+    yield "\nFor an absent group these come first, and a request that passes creates it:\n"
     yield from guards(join.JOIN_ABSENT_GUARDS)
     yield from request("SyncGroup", sync.SYNC_GUARDS, sync.SYNC, sync.SyncCase)
     yield from request("Heartbeat", heartbeat.HEARTBEAT_GUARDS, heartbeat.HEARTBEAT, heartbeat.HeartbeatCase)

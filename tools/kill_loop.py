@@ -4,7 +4,8 @@
 
 Each round a broker process serves for a while and is killed (SIGKILL; sometimes SIGTERM, sometimes while it starts).
 Idempotent producers and a group member go on through it all. Nothing acknowledged may be missing or elsewhere, nothing
-may be there twice or out of order, no committed offset may go back, no deleted topic may return. Prints one JSON line.
+may be there twice or out of order, no committed offset may go back, no deleted topic may return. The first reader after
+each start sees all of it, and one that begins at `latest` none of it. Prints one JSON line.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -27,6 +28,8 @@ from partita import Admin, Consumer, KafkaError, Producer, TopicPartition
 from partita.designs.zookeeper.ports import free_ports
 
 TOPIC, GROUP, PARTITIONS = "kills", "kill-loop", 3
+QUIET = "quiet"
+"""A topic that only the main thread uses, so that its reader is the first one after a start."""
 WITHIN_S = 60.0
 SETTINGS = ("offsets.topic.num.partitions=4", "offsets.topic.segment.bytes=65536", "log.cleaner.backoff.ms=200")
 
@@ -49,22 +52,22 @@ class Ledger:
 class BrokerProcess:
     """`partita broker` on one port and one data directory, started as often as it was killed."""
 
-    def __init__(self, data_dir: Path, durability: str) -> None:
+    def __init__(self, data_dir: Path, durability: str, settings: Iterable[str] = SETTINGS) -> None:
         (self.port,) = free_ports(1)
         self.bootstrap = f"127.0.0.1:{self.port}"
-        settings = [word for setting in SETTINGS for word in ("--set", setting)]
-        options = ["--port", str(self.port), "--data-dir", str(data_dir), "--durability", durability, *settings]
+        words = [word for setting in settings for word in ("--set", setting)]
+        options = ["--port", str(self.port), "--data-dir", str(data_dir), "--durability", durability, *words]
         self._command = [sys.executable, "-m", "partita.cli.main", "broker", *options]
-        self._errors = data_dir.with_suffix(".log")
+        self.errors = data_dir.with_suffix(".log")
         self.process: subprocess.Popen[str] | None = None
 
     def start(self, *, wait: bool = True) -> None:
         """Start it; with `wait`, return once it is ready. Raises RuntimeError when it ends instead."""
-        with self._errors.open("a") as errors:
+        with self.errors.open("a") as errors:
             self.process = subprocess.Popen(self._command, stdout=subprocess.PIPE, stderr=errors, text=True)
         assert self.process.stdout is not None
         if wait and not any(line.startswith("bootstrap") for line in self.process.stdout):
-            raise RuntimeError(f"the broker does not start: {self._errors.read_text()[-2000:]}")
+            raise RuntimeError(f"the broker does not start: {self.errors.read_text()[-2000:]}")
 
     def end(self, how: signal.Signals) -> int:
         """Send the signal and wait; return the exit status."""
@@ -131,6 +134,20 @@ def change_topics(admin: Admin, number: int, ledger: Ledger) -> None:
                 ledger.gone.add(doomed)
 
 
+def check_first_reader(bootstrap: str, ledger: Ledger, sent: int) -> None:
+    """Ask partitions that were not touched since the start for an end, for records, and for where `latest` begins."""
+    places = [TopicPartition(QUIET, partition) for partition in range(3)]
+    with Consumer(bootstrap_servers=bootstrap, auto_offset_reset="earliest") as reader:
+        (end,) = reader.end_offsets(places[:1]).values()
+        reader.assign(places[1:2])
+        read = len(list(reader.until_end()))
+    with Consumer(bootstrap_servers=bootstrap, auto_offset_reset="latest") as newcomer:
+        newcomer.assign(places[2:])
+        begins = newcomer.position(places[2])
+    if (end, read, begins) != (sent, sent, sent):
+        ledger.problems.append(f"of {sent} the first reader is told {end}, reads {read}, and latest begins at {begins}")
+
+
 def check_after_start(admin: Admin, ledger: Ledger, told: dict[int, int], topics: set[str], gone: set[str]) -> None:
     """What was told before the kill still holds."""
     found = {entry.partition: entry.offset for entry in admin.group_offsets(GROUP) if entry.topic == TOPIC}
@@ -190,9 +207,12 @@ def run(rounds: int, durability: str, seed: int, data_dir: Path) -> dict[str, ob
     kills = stops = starts_cut = 0
     with Admin(bootstrap_servers=broker.bootstrap) as admin:
         admin.create_topic(TOPIC, PARTITIONS, configs={"segment.bytes": 1 << 20})
-        with clients(broker.bootstrap, ledger):
+        admin.create_topic(QUIET, PARTITIONS)
+        with clients(broker.bootstrap, ledger), Producer(bootstrap_servers=broker.bootstrap) as quiet:
             for number in range(rounds):
                 change_topics(admin, number, ledger)
+                for partition in range(PARTITIONS):
+                    quiet.send(QUIET, b"quiet", partition=partition).result(WITHIN_S)
                 time.sleep(random.uniform(0.1, 1.0))
                 told, topics, gone = dict(ledger.committed), set(ledger.topics), set(ledger.gone)
                 if number % 8 == 7:
@@ -208,6 +228,7 @@ def run(rounds: int, durability: str, seed: int, data_dir: Path) -> dict[str, ob
                     time.sleep(random.uniform(0.05, 0.4))
                     broker.end(signal.SIGKILL)
                 broker.start()
+                check_first_reader(broker.bootstrap, ledger, number + 1)
                 check_after_start(admin, ledger, told, topics, gone)
         records = check_records(broker.bootstrap, ledger)
     if (status := broker.end(signal.SIGTERM)) != 0:

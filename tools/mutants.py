@@ -36,6 +36,7 @@ TESTS = {
         "tests/unit/log/test_transaction_vectors.py",
         "tests/unit/log/test_partition_log.py",
         "tests/unit/producer/test_transactions.py",
+        "tests/unit/producer/test_refused_records.py",
         "tests/unit/producer/test_producer_core.py",
         "tests/unit/consumer/test_records.py",
         "tests/unit/broker/topics",

@@ -2,22 +2,27 @@
 
 Checks the metadata (`twine check --strict`), that the source distribution has what distributors need (tests, documents,
 the changelog, the declarations of the compiled parts), and that the wheel works in a fresh virtual environment with the
-dependencies it declares and nothing else: `tools/installed_check.py` runs there.
+dependencies it declares and pytest: `tools/installed_check.py` runs there, and README's blocks with it. No link of the
+long description may be relative: an index has the text and no file beside it.
 """
 
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 import tarfile
 import tempfile
 import venv
+import zipfile
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 SETUPTOOLS_MIN = 77
+REPOSITORY = "https://example.org/partita"
+RELATIVE_LINK = re.compile(r"\]\((?!https?://|#)[^)]*\)")
 EXPECTED = (
     "CHANGELOG.md", "LICENSE", "README.md", "docs/command-line.md", "tests/test_tidy.py", "tools/reference.py",
     "src/partita/py.typed", "src/partita/protocol/reader.pxd", "src/partita/protocol/schema/join_group.txt",
@@ -36,7 +41,8 @@ def _isolation() -> list[str]:
 def _run(folder: str, *command: str) -> bool:
     """Run a command in a folder that is not the project's; print what it said if it failed."""
     environment = {name: text for name, text in os.environ.items() if name not in ("PYTHONPATH", "VIRTUAL_ENV")}
-    done = subprocess.run(command, env=environment | {"PARTITA_PURE": "1"}, cwd=folder, capture_output=True, text=True)
+    environment |= {"PARTITA_PURE": "1", "PARTITA_REPOSITORY": REPOSITORY}
+    done = subprocess.run(command, env=environment, cwd=folder, capture_output=True, text=True)
     if done.returncode != 0:
         print(done.stdout[-4000:] + done.stderr[-4000:])
     return done.returncode == 0
@@ -47,8 +53,19 @@ def _wheel_works(folder: str, wheel: Path) -> bool:
     fresh = Path(folder, "fresh")
     venv.create(fresh, with_pip=True)
     python = str(fresh / ("Scripts" if os.name == "nt" else "bin") / "python")
-    install = (python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", str(wheel))
-    return _run(folder, *install) and _run(folder, python, "-I", str(ROOT / "tools" / "installed_check.py"))
+    install = (python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", str(wheel), "pytest")
+    check = (python, "-I", str(ROOT / "tools" / "installed_check.py"), str(ROOT / "README.md"))
+    return _run(folder, *install) and _run(folder, *check)
+
+
+def _metadata_faults(wheel: Path) -> list[str]:
+    """What an index would show wrongly."""
+    with zipfile.ZipFile(wheel) as opened:
+        (name,) = (name for name in opened.namelist() if name.endswith(".dist-info/METADATA"))
+        metadata = opened.read(name).decode()
+    found = [f"the long description has a relative link: {link}" for link in RELATIVE_LINK.findall(metadata)]
+    found += [] if f"Project-URL: Source, {REPOSITORY}" in metadata else ["the metadata have no URL of the sources"]
+    return found
 
 
 def main() -> int:
@@ -61,7 +78,9 @@ def main() -> int:
         (archive,), (wheel,) = Path(folder).glob("*.tar.gz"), Path(folder).glob("*.whl")
         with tarfile.open(archive) as opened:
             names = {name.partition("/")[2] for name in opened.getnames()}
-        if not _wheel_works(folder, wheel):
+        wrong = _metadata_faults(wheel)
+        print("".join(f"{fault}\n" for fault in wrong), end="")
+        if wrong or not _wheel_works(folder, wheel):
             return 1
     missing = [name for name in EXPECTED if name not in names]
     strange = sorted(name for name in names if name.endswith(".so") or "__pycache__" in name)

@@ -25,6 +25,7 @@ from partita.producer import errors as producer_errors
 from partita.producer.config import OPTIONS as PRODUCER_OPTIONS
 from partita.producer.delivery import Delivery
 from partita.producer.shell.client import AsyncProducer, DeliveryFuture
+from partita.producer.shell.outcomes import Outcome, SentRecords
 from partita.protocol.error_codes import ErrorCode
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
@@ -49,9 +50,9 @@ def options_page() -> str:
         "# Options",
         f"{NOTE} Names are Kafka's; in Python dots are underscores, and a dict in Kafka's own spelling is accepted. "
         "A name or value that is wrong is refused when the object is made, with what would be right. Where nothing "
-        "else is said, the default is Kafka's. Options marked *accepted* are known and checked and change nothing. The "
-        "marks come from the code that reads the options; tests change each other option of the broker and see an "
-        "effect.",
+        "else is said, the default is Kafka's. Options marked *no effect here* are known and checked and change "
+        "nothing. The marks come from the code that reads the options; tests change each other option of the broker "
+        "and see an effect.",
         "[Consumer](#consumer) · [Producer](#producer) · [Admin](#admin) · [Security](#security) · "
         "[Broker](#broker) · [Topics](#topics) · [Fixed limits](#fixed-limits) · Spark: [spark.md](spark.md)",
     ]
@@ -67,8 +68,8 @@ def options_page() -> str:
         "*Accepted*, without effect: " + ", ".join(f"`{name}`" for name in sorted(security - secure)) + ".",
         "## Broker",
         "`Broker(num_partitions=3)`, `partita broker --set num.partitions=3`. Options that can be changed while the "
-        "broker runs say so. The ones marked *accepted* are known, checked and shown to clients that ask, and change "
-        "nothing: their subject is not part of Partita, or one way suffices here.",
+        "broker runs say so. The ones marked *no effect here* are known, checked and shown to clients that ask, and "
+        "change nothing: their subject is not part of Partita, or one way suffices here.",
         _table([_broker_row(option, PARTITA_DEFAULTS) for option in broker_options.BROKER]),
         "Options that Kafka has removed are accepted in any value, change nothing, and are named in one line at the "
         "start. " + " ".join(_removed(version) for version in sorted(set(broker_options.REMOVED.values()))),
@@ -90,7 +91,7 @@ def _removed(version: str) -> str:
 
 def _client_row(option: Option, read: set[str]) -> tuple[str, str, str]:
     default = "*required*" if option.default is REQUIRED else _shown(option.default)
-    meaning = option.help + ("" if option.name in read else " (*accepted*)")
+    meaning = option.help + ("" if option.name in read else " (*no effect here*)")
     return f"`{option.name}`", default, _sentence(meaning, _bounds(option.minimum, option.maximum, option.choices))
 
 
@@ -102,7 +103,7 @@ def _broker_row(option: broker_options.Option, ours: dict[str, Any]) -> tuple[st
         more += "; can be changed while running"
     if option.synonym:
         more += f"; else the broker's `{option.synonym}`"
-    meaning = MEANINGS[option.name] + ("" if option.name in OBEYED else " (*accepted*)")
+    meaning = MEANINGS[option.name] + ("" if option.name in OBEYED else " (*no effect here*)")
     return f"`{option.name}`", _shown(ours.get(option.name, option.default)), _sentence(meaning, more)
 
 
@@ -151,21 +152,22 @@ CLASSES: tuple[tuple[type, str], ...] = (
     (Consumer, "from partita import Consumer"),
     (AsyncConsumer, "from partita import AsyncConsumer"),
     (Producer, "from partita import Producer"),
-    (AsyncProducer, "async with Producer(...)"),
+    (AsyncProducer, "from partita import AsyncProducer"),
     (DeliveryFuture, "what `send` returns"),
+    (SentRecords, "what `send_many` and `send_table` return"),
     (Admin, "from partita import Admin"),
     (AsyncAdmin, "from partita import AsyncAdmin"),
 )
-SHARED = {Consumer: AsyncConsumer, Admin: AsyncAdmin}
-"""Blocking faces: the calls they share with the asyncio face are described once, there."""
-INTERNAL = (object, Delivery)
+SHARED = {AsyncConsumer: Consumer, AsyncProducer: Producer, Admin: AsyncAdmin}
+"""Faces whose calls are described once, at the other face."""
+INTERNAL = (object, Delivery, Outcome)
 """Bases whose names are for the package alone."""
 VALUES = (
-    "partita.consumer.topic_partition:TopicPartition",
-    "partita.consumer.topic_partition:OffsetAndMetadata",
+    "partita.offsets.topic_partition:TopicPartition",
+    "partita.offsets.topic_partition:OffsetAndMetadata",
     "partita.consumer.subscription:SubscriptionPattern",
-    "partita.consumer.topic_partition:OffsetAndTimestamp",
-    "partita.consumer.topic_partition:GroupMetadata",
+    "partita.offsets.topic_partition:OffsetAndTimestamp",
+    "partita.offsets.topic_partition:GroupMetadata",
     "partita.consumer.records:ConsumerRecord",
     "partita.consumer.records:ConsumerRecords",
     "partita.consumer.listener:RebalanceListener",
@@ -190,7 +192,8 @@ def api_page() -> str:
     parts = [
         "# API reference",
         f"{NOTE} Time-outs of clients are in seconds, everything whose name ends in `_ms` in milliseconds. A partition "
-        "is written `(topic, number)` or `TopicPartition(topic, number)`; the two are equal.",
+        "is written `(topic, number)` or `TopicPartition(topic, number)`; the two are equal. Each call has its promise "
+        "here; `help(Consumer.poll)` shows bounds and errors too.",
         " · ".join(f"[{name}](#{name.lower()})" for name in names),
     ]
     for kind, origin in CLASSES:
@@ -209,8 +212,12 @@ def _class(kind: type, origin: str) -> list[str]:
         own = [name for name in _public(kind) if not hasattr(twin, name)]
         shared = [f"`{name}`" for name in _public(twin) if name != "start"]
         also = f" and has `{'`, `'.join(own)}` besides" if own else ""
+        awaited = [f"`{name}`" for name in _public(kind) if inspect.iscoroutinefunction(getattr(kind, name))]
+        calls = f"Has the calls of [{twin.__name__}](#{twin.__name__.lower()})"
         parts.append(
-            f"Has the calls of [{twin.__name__}](#{twin.__name__.lower()}), without `await`{also}: {', '.join(shared)}."
+            f"{calls}{also}. These are awaited: {', '.join(awaited)}."
+            if awaited
+            else f"{calls}, without `await`{also}: {', '.join(shared)}."
         )
         return [*parts, *(_member(kind, name) for name in own)]
     return [*parts, *(_member(kind, name) for name in _public(kind))]
@@ -232,10 +239,10 @@ def _is_call(kind: type, name: str) -> bool:
 def _member(kind: type, name: str) -> str:
     value = inspect.getattr_static(kind, name)
     if isinstance(value, property):
-        return f"### {kind.__name__}.{name}\n\n{_doc(value)}"
+        return f"### {kind.__name__}.{name}\n\n{_promise(value)}"
     call = value.__func__ if isinstance(value, classmethod) else value
     waits = "await " if inspect.iscoroutinefunction(call) else ""
-    return f"### {kind.__name__}.{name}\n\n```text\n{waits}{name}{_signature(call)}\n```\n{_doc(call)}"
+    return f"### {kind.__name__}.{name}\n\n```text\n{waits}{name}{_signature(call)}\n```\n{_promise(call)}"
 
 
 def _signature(call: Any) -> str:
@@ -259,6 +266,11 @@ def _doc(thing: Any) -> str:
     return text
 
 
+def _promise(thing: Any) -> str:
+    """The docstring's first paragraph; `help()` shows the rest."""
+    return _doc(thing).split("\n\n")[0]
+
+
 def _value(module: str, name: str, kind: type) -> str:
     names = RECORD_FIELDS if name == "ConsumerRecord" else [f.name for f in fields(kind)] if is_dataclass(kind) else []
     names = names or list(getattr(kind, "_fields", []))
@@ -276,7 +288,7 @@ def _line(kind: type, name: str) -> str:
     call = value.__func__ if isinstance(value, classmethod) else value
     spelled = name if isinstance(value, property) else f"{name}{_signature(call)}"
     text = inspect.getdoc(value)
-    return f"- `{spelled}`" + (f": {' '.join(text.split())}" if text else "")
+    return f"- `{spelled}`" + (f": {' '.join(_promise(value).split())}" if text else "")
 
 
 def _errors() -> list[str]:

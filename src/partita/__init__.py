@@ -24,12 +24,12 @@ if TYPE_CHECKING:  # what `__getattr__` does, for type checkers
     from partita.consumer.shell.blocking import Consumer as Consumer
     from partita.consumer.shell.client import AsyncConsumer as AsyncConsumer
     from partita.consumer.subscription import SubscriptionPattern as SubscriptionPattern
-    from partita.consumer.topic_partition import GroupMetadata as GroupMetadata
-    from partita.consumer.topic_partition import OffsetAndMetadata as OffsetAndMetadata
-    from partita.consumer.topic_partition import TopicPartition as TopicPartition
     from partita.errors import *  # noqa: F403
     from partita.errors import KafkaError as KafkaError
     from partita.http.exporter import serve_metrics as serve_metrics
+    from partita.offsets.topic_partition import GroupMetadata as GroupMetadata
+    from partita.offsets.topic_partition import OffsetAndMetadata as OffsetAndMetadata
+    from partita.offsets.topic_partition import TopicPartition as TopicPartition
     from partita.options import ConfigError as ConfigError
     from partita.producer.batch import RecordMetadata as RecordMetadata
     from partita.producer.errors import *  # noqa: F403
@@ -49,9 +49,9 @@ _HOMES = {
     "Consumer": "partita.consumer.shell.blocking",
     "ConsumerRecord": "partita.consumer.records",
     "ConsumerRecords": "partita.consumer.records",
-    "GroupMetadata": "partita.consumer.topic_partition",
+    "GroupMetadata": "partita.offsets.topic_partition",
     "NewTopic": "partita.admin",
-    "OffsetAndMetadata": "partita.consumer.topic_partition",
+    "OffsetAndMetadata": "partita.offsets.topic_partition",
     "Producer": "partita.producer.shell.client",
     "RebalanceListener": "partita.consumer.listener",
     "RecordMetadata": "partita.producer.batch",
@@ -59,7 +59,7 @@ _HOMES = {
     "StartError": "partita.broker.launch",
     "SubscriptionPattern": "partita.consumer.subscription",
     "Target": "partita.admin",
-    "TopicPartition": "partita.consumer.topic_partition",
+    "TopicPartition": "partita.offsets.topic_partition",
     "serve_metrics": "partita.http.exporter",
 }
 _ERRORS = ("partita.errors", "partita.consumer.errors", "partita.producer.errors")

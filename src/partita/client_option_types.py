@@ -30,6 +30,7 @@ class ClientOptions(TypedDict, total=False):
     sasl_plain_username: str | None
     sasl_password: str | None
     sasl_plain_password: str | None
+    sasl_scram_tokenauth: bool
     sasl_oauth_token_provider: Any
     oauth_cb: Any
     sasl_oauthbearer_method: str

@@ -12,6 +12,8 @@ COMPILED: tuple[str, ...] = (
     "partita.assignors.user_data",
     "partita.broker.wire.memo",
     "partita.group.records.replay_batch",
+    "partita.producer.accumulator",
+    "partita.producer.bulk",
     "partita.producer.delivery",
     "partita.producer.direct",
     "partita.producer.partitioner",

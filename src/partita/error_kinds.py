@@ -2,13 +2,26 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
+from partita.lazy import later
 from partita.protocol.error_codes import ErrorCode
+
+if TYPE_CHECKING:
+    import pickle
+else:
+    pickle = later("pickle")
+
+E = TypeVar("E", bound="KafkaError")
 
 
 class KafkaError(Exception):
-    """What went wrong, by Kafka's own code. `retriable`: repeating may help; `txn_requires_abort`: an abort helps."""
+    """An error with Kafka's own code. `retriable`: repeating may help; `txn_requires_abort`: an abort helps.
+
+    Errors can be copied and pickled, whatever their constructors take, with their attributes and `__cause__`. A value
+    that cannot be pickled, such as a user's own exception as the cause, is replaced by its text.
+    """
 
     code: ClassVar[ErrorCode] = ErrorCode.UNKNOWN_SERVER_ERROR
     fatal: ClassVar[bool] = False
@@ -22,6 +35,13 @@ class KafkaError(Exception):
     def retriable(self) -> bool:
         """True if the same call may succeed when it is repeated."""
         return self.code.retriable
+
+    def __reduce__(self) -> tuple[Callable[..., KafkaError], tuple[Any, ...]]:
+        attributes = {name: _portable(value) for name, value in vars(self).items()}
+        return _made_again, (type(self), tuple(map(_portable, self.args)), attributes, _portable(self.__cause__))
+
+    def __copy__(self) -> KafkaError:
+        return _made_again(type(self), self.args, vars(self), self.__cause__)
 
     def __str__(self) -> str:
         is_wrapped = self.code is ErrorCode.UNKNOWN_SERVER_ERROR and (self.fatal or self.txn_requires_abort)
@@ -64,3 +84,25 @@ class AbortableTransactionError(KafkaError):
     """The transaction cannot be committed: abort it. The cause, if the class does not say it, is chained."""
 
     txn_requires_abort: ClassVar[bool] = True
+
+
+def _made_again(kind: type[E], arguments: tuple[Any, ...], attributes: dict[str, Any], cause: Any) -> E:
+    """An error as it was, without a call of its constructor: that takes other things than what an error keeps."""
+    error = kind.__new__(kind, *arguments)
+    error.args = arguments
+    vars(error).update(attributes)
+    if cause is not None:
+        error.__cause__ = cause
+    return error
+
+
+def _portable(value: Any) -> Any:
+    """The value; in place of one that cannot be pickled, or not read back, its text, as an exception if it is one."""
+    if value is None or isinstance(value, str | bytes | int):
+        return value
+
+    try:
+        pickle.loads(pickle.dumps(value))
+    except Exception:
+        return RuntimeError(f"{type(value).__name__}: {value}") if isinstance(value, BaseException) else repr(value)
+    return value

@@ -1,4 +1,7 @@
-"""Errors a caller meets, one class per error code, all of them `KafkaError`; `error_for(code, message)` makes them."""
+"""Errors a caller meets, one class per code, all of them `KafkaError`; `error_for(code, message)` makes them.
+
+Written by `tools/error_classes.py` from `partita.protocol.error_codes`; do not edit.
+"""
 
 from __future__ import annotations
 

@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterator
 
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "f": "\f"}
-_KEY = re.compile(r"((?:\\.|[^\\:=\s])*)\s*[:=]?\s*", re.S)
-_ESCAPE = re.compile(r"\\(?:u([0-9a-fA-F]{4})|(.))", re.S)
+_KEY = r"((?:\\.|[^\\:=\s])*)\s*[:=]?\s*"
+_ESCAPE = r"\\(?:u([0-9a-fA-F]{4})|(.))"
 
 
 def parse_properties(text: str) -> dict[str, str]:
@@ -20,7 +20,7 @@ def parse_properties(text: str) -> dict[str, str]:
     for number, line in _logical_lines(text):
         if re.search(r"(?<!\\)(?:\\\\)*\\u(?![0-9a-fA-F]{4})", line):
             raise ValueError(rf"line {number}: \u must be followed by four hexadecimal digits")
-        key = _KEY.match(line)
+        key = re.match(_KEY, line, re.S)
         assert key is not None, "every line begins with a key, if an empty one"
         found[_unescape(key[1])] = _unescape(line[key.end() :])
     return found
@@ -47,4 +47,7 @@ def _logical_lines(text: str) -> Iterator[tuple[int, str]]:
 
 
 def _unescape(text: str) -> str:
-    return _ESCAPE.sub(lambda found: chr(int(found[1], 16)) if found[1] else _ESCAPES.get(found[2], found[2]), text)
+    def meant(found: re.Match[str]) -> str:
+        return chr(int(found[1], 16)) if found[1] else _ESCAPES.get(found[2], found[2])
+
+    return re.sub(_ESCAPE, meant, text, flags=re.S)

@@ -13,21 +13,27 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from partita.lazy import later
 from partita.options import ConfigError
 from partita.properties import parse_properties
 
-_REFERENCE = re.compile(r"\$\{(env|file|dir):(?:([^}]*):)?([^}:]*)\}")
+if TYPE_CHECKING:
+    import pathlib
+else:
+    pathlib = later("pathlib")
+
+_REFERENCE = r"\$\{(env|file|dir):(?:([^}]*):)?([^}:]*)\}"
 
 
 class UnresolvedReference(ValueError):
-    """What a reference names is not there. The message says what is missing and never a value."""
+    """The target of a reference is missing. The message names the target and never a value."""
 
 
 def resolve(text: str) -> str:
     """The text with every reference replaced. Raises UnresolvedReference."""
-    return _REFERENCE.sub(_value, text) if "${" in text else text
+    return re.sub(_REFERENCE, _value, text) if "${" in text else text
 
 
 def resolve_option(name: str, value: Any) -> Any:
@@ -41,7 +47,7 @@ def resolve_option(name: str, value: Any) -> Any:
 
 
 def resolve_options(given: Any) -> Any:
-    """Options with every value resolved. What is no mapping stays, for whoever checks it. Raises ConfigError."""
+    """Options with every value resolved. Anything but a mapping is returned for a later check. Raises ConfigError."""
     if not isinstance(given, Mapping):
         return given
     return {name: resolve_option(name, value) for name, value in given.items()}
@@ -80,9 +86,7 @@ def _property(reference: str, path: str, key: str) -> str:
 
 
 def _content(reference: str, *parts: str) -> str:
-    from pathlib import Path
-
-    path = Path(*parts)
+    path = pathlib.Path(*parts)
     try:
         return path.read_text()
     except (OSError, UnicodeDecodeError) as error:

@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
-from typing import NoReturn
+from typing import TYPE_CHECKING, NoReturn
+
+from partita.lazy import later
+
+if TYPE_CHECKING:
+    import hmac
+else:
+    hmac = later("hmac")
 
 
 class Secret:
@@ -23,9 +30,8 @@ class Secret:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Secret):
             return NotImplemented
-        from hmac import compare_digest  # it loads what hashes, which most brokers never do
 
-        return compare_digest(self._text.encode(), other._text.encode())
+        return hmac.compare_digest(self._text.encode(), other._text.encode())
 
     def __hash__(self) -> int:
         return hash((Secret, self._text))

@@ -24,9 +24,9 @@ SCOPE = "partita"
 
 
 class TracingProducerInterceptor:
-    """Gives every record a span `send <topic>` as its trace, as a child of the span that is current in `send`.
+    """Gives every record a span `send <topic>`, a child of the span that is current in `send`.
 
-    The span stands for handing the record over, and ends at once; the producer's log and metrics tell of deliveries.
+    The span stands for handing the record over, and ends at once; the producer's log and metrics report deliveries.
     """
 
     def __init__(self, provider: TracerProvider | None = None) -> None:

@@ -227,7 +227,7 @@ _CREATES_AND_DELETES = {19, 20, 31, 42}
 def without_rights(side: Side) -> Seen:
     """SE-K01 to K34: every API in every version, asked by somebody who may do nothing; the whole answers."""
     side.forbid_all()
-    for key in sorted(everything.REQUESTS.keys() - {18, 60}):
+    for key in sorted(everything.ASKED - {18, 60}):
         low, high = side.served.get(key, (0, -1))
         with side.user("alice") as raw:
             for version in range(max(low, 3) if key == 0 else low, high + 1):
@@ -239,7 +239,7 @@ def _request(side: Side, key: int, version: int) -> Message:
     """A good request; topics by id where the version wants that, and with time enough for a controller."""
     if key == 50:  # Kafka answers nothing when it refuses to tell of all users
         return DescribeUserScramCredentialsRequest(users=[UserName(name="v")])
-    request: Any = everything.REQUESTS[key](version)
+    request: Any = everything.one_of_each(key)
     if key == 0:
         request.topic_data[0].topic_id = side.ids[everything.TOPIC]
         request.topic_data[0].partition_data[0].records = build_batch([(1, None, b"x", [])])
@@ -279,7 +279,7 @@ def all_rights_but_one(side: Side) -> Seen:
 def _refusals(side: Side, label: str) -> Seen:
     """Only codes of refusals are compared: what is allowed depends on more than rights."""
     with side.user("alice") as raw:
-        for key in sorted(everything.REQUESTS.keys() - _CREATES_AND_DELETES - {11, 13, 14, 18}):
+        for key in sorted(everything.ASKED - _CREATES_AND_DELETES - {11, 13, 14, 18}):
             _, version = side.served.get(key, (0, -1))
             if version >= 0:
                 answer = raw.ask(_request(side, key, version), version)

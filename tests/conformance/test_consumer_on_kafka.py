@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 import confluent_kafka
 import pytest
 
+from support.consumer.loop_stories import IN_CHURN, LOOP_STORIES, UPGRADES
 from support.consumer.stories import EPOCH_STORIES, MIXED_STORIES, STORIES, Stage
 from support.kafka.node import KafkaNode, KafkaUnavailable
 
@@ -48,13 +49,32 @@ def kafka_of_epochs() -> Iterator[KafkaNode]:
 
 
 @pytest.mark.conformance
-@pytest.mark.parametrize("story", STORIES, ids=lambda story: story.__name__)
+@pytest.mark.parametrize("story", [*STORIES, *LOOP_STORIES], ids=lambda story: story.__name__)
 def test_on_kafka(kafka: KafkaNode, story: Callable[[Stage], None]) -> None:
     story(stage_of(kafka, "classic"))
 
 
 @pytest.mark.conformance
 @pytest.mark.case("CC-182", "CC-184", "CC-187", "CC-188", "CC-192")
-@pytest.mark.parametrize("story", [*EPOCH_STORIES, *MIXED_STORIES], ids=lambda story: story.__name__)
+@pytest.mark.parametrize(
+    "story", [*EPOCH_STORIES, *MIXED_STORIES, *LOOP_STORIES, *UPGRADES], ids=lambda story: story.__name__
+)
 def test_on_kafka_with_the_consumer_protocol(kafka_of_epochs: KafkaNode, story: Callable[[Stage], None]) -> None:
     story(stage_of(kafka_of_epochs, "consumer"))
+
+
+@pytest.mark.conformance
+@pytest.mark.parametrize("story", IN_CHURN, ids=lambda story: story.__name__)
+@pytest.mark.parametrize("assignor", ["range", "cooperative-sticky"])
+def test_no_commit_raises_while_members_come_and_go_on_kafka(
+    kafka: KafkaNode, assignor: str, story: Callable[[Stage, str], None]
+) -> None:
+    story(stage_of(kafka, "classic"), assignor)
+
+
+@pytest.mark.conformance
+@pytest.mark.parametrize("story", IN_CHURN, ids=lambda story: story.__name__)
+def test_no_commit_raises_while_members_of_the_consumer_protocol_come_and_go_on_kafka(
+    kafka_of_epochs: KafkaNode, story: Callable[[Stage, str], None]
+) -> None:
+    story(stage_of(kafka_of_epochs, "consumer"), "uniform")

@@ -8,13 +8,13 @@ from collections.abc import Iterator
 
 import pytest
 
-from conformance import login_stories, rights_stories
+from conformance import composed_stories, login_stories, rights_stories
 from conformance.login_stories import Seen
 from conformance.security_sides import Side, both_sides
 from support.kafka.node import KafkaUnavailable
 
 pytestmark = pytest.mark.conformance
-STORIES = (*login_stories.STORIES, *rights_stories.STORIES)
+STORIES = (*login_stories.STORIES, *rights_stories.STORIES, *composed_stories.STORIES)
 
 
 @pytest.fixture(scope="module")

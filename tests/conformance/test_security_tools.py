@@ -8,6 +8,7 @@ import pytest
 
 from partita import Broker
 from partita.admin import ScramCredential
+from partita.broker.security.users import Shape, shape_of
 from support.kafka.node import run_tool
 
 pytestmark = pytest.mark.conformance
@@ -56,5 +57,45 @@ def test_kafka_configs_sets_scram_credentials(tmp_path: Path, mechanism: str) ->
         assert done.returncode == 0, done.stdout + done.stderr
         described = run_tool("kafka.admin.ConfigCommand", *way, *user, "--describe")
         assert "SCRAM-SHA-512=iterations=8192" in described.stdout
-        users = set(broker.run(lambda: list(broker.running.services.users.credentials())))
+        users = set(broker.run(lambda: list(broker.running.services.users().credentials())))
         assert tuple(ScramCredential("carol", "SCRAM-SHA-512", 8192)) in users
+        made = broker.run(lambda: broker.running.services.users().credential("carol", "SCRAM-SHA-512"))
+        assert made is not None
+        assert shape_of(made.salt, made.iterations) == Shape(None, 8192), "made-up users are made like this"
+
+
+@pytest.mark.parametrize("mechanism", ["SCRAM-SHA-256", "SCRAM-SHA-512"])
+def test_kafka_delegation_tokens_lends_a_login_that_javas_clients_use(tmp_path: Path, mechanism: str) -> None:
+    """Create, describe, renew, log in with `tokenauth`, expire; by Kafka's own tool. (Issue 25, item 10)"""
+    key = {"delegation.token.secret.key": "key"}
+    with Broker(key, tls=True, users={"alice": "se;cret"}, acls=ACLS) as broker:
+        broker.create_topics({"orders": 1})
+        config = properties(broker, tmp_path, mechanism)
+        tool = "org.apache.kafka.tools.DelegationTokenCommand"
+        way = ["--bootstrap-server", broker.bootstrap, "--command-config", str(config)]
+        created = run_tool(tool, *way, "--create", "--max-life-time-period", "-1", "--renewer-principal", "User:bob")
+        assert created.returncode == 0, created.stdout + created.stderr
+        row = created.stdout.strip().splitlines()[-1].split()
+        token_id, hmac = row[0], row[1]
+        assert row[2:5] == ["User:alice", "User:alice", "[User:bob]"]
+        described = run_tool(tool, *way, "--describe", "--owner-principal", "User:alice")
+        assert described.stdout.strip().splitlines()[-1].split() == row
+        renewed = run_tool(tool, *way, "--renew", "--renew-time-period", "60000", "--hmac", hmac)
+        assert "Completed renew operation" in renewed.stdout, renewed.stdout + renewed.stderr
+        line = (
+            "org.apache.kafka.common.security.scram.ScramLoginModule required "
+            f'username="{token_id}" password="{hmac}" tokenauth="true";'
+        )
+        kept = [text for text in config.read_text().splitlines() if not text.startswith("sasl.jaas.config")]
+        lent = tmp_path / "lent.properties"
+        lent.write_text("\n".join([*kept, f"sasl.jaas.config={line}", ""]))
+        produced = run_tool(
+            "org.apache.kafka.tools.VerifiableProducer", "--bootstrap-server", broker.bootstrap, "--topic", "orders",
+            "--max-messages", "5", "--command-config", str(lent),
+        )  # fmt: skip
+        assert produced.returncode == 0, produced.stdout + produced.stderr
+        refused = run_tool(tool, *way[:3], str(lent), "--describe")
+        assert "UnsupportedByAuthenticationException" in refused.stdout + refused.stderr
+        expired = run_tool(tool, *way, "--expire", "--expiry-time-period", "-1", "--hmac", hmac)
+        assert "Completed expire operation" in expired.stdout, expired.stdout + expired.stderr
+        assert token_id not in run_tool(tool, *way, "--describe").stdout

@@ -87,7 +87,7 @@ def test_an_open_transaction_is_described_and_terminated_by_javas_tool(twins: Tw
     topic, name = created(twins), fresh("id")
     producers = [producer_of(bootstrap, name) for bootstrap in places]
     for producer in producers:
-        producer.begin()
+        producer.begin_transaction()
         producer.send(topic, "never seen").result(20)
     for output in administered(twins, "describe", "--transactional-id", name):
         assert any("Ongoing" in line and f"{topic}-0" in line for line in output.lines), output
@@ -96,6 +96,6 @@ def test_an_open_transaction_is_described_and_terminated_by_javas_tool(twins: Tw
         assert not any("Ongoing" in line for line in output.lines), output
     for producer in producers:
         with pytest.raises(Exception, match=r"newer epoch|init_transactions"):
-            producer.commit()
+            producer.commit_transaction()
         producer.close()
     assert [seen(bootstrap, topic) for bootstrap in places] == [[], []]

@@ -282,7 +282,7 @@ def test_move_a_groups_coordinator(three: Broker) -> None:
         assert pending.error_code == ErrorCode.MEMBER_ID_REQUIRED
 
         def log_end_offset() -> int:
-            partition = three.running.services.groups.partition_of("g")
+            partition = three.running.services.groups().partition_of("g")
             assert partition is not None
             return partition.log.log_end_offset
 
@@ -336,7 +336,7 @@ def test_a_move_in_the_middle_of_a_rebalance_answers_who_waits_and_keeps_the_las
 
 def waiting_syncs(broker: Broker) -> int:
     def count() -> int:
-        runner = broker.running.services.groups.runner_of("g")
+        runner = broker.running.services.groups().runner_of("g")
         assert runner is not None
         return sum(member.sync is not None for member in runner.coordinator.groups["g"].members.values())
 

@@ -13,11 +13,11 @@ from typing import Any
 import pytest
 
 from partita import Broker
+from partita.broker.api import slices
+from partita.broker.api.served import ELEMENTS_MAX
 from partita.broker.handlers.create_topics import PARTITIONS_AT_ONCE, TOPICS_AT_ONCE
 from partita.broker.requests import dispatch
-from partita.broker.requests.apis import ELEMENTS_MAX
 from partita.broker.requests.dispatch import QUICK_ELEMENTS, Dispatcher
-from partita.broker.requests.slices import SLICE
 from partita.broker.wire import turns
 from partita.broker.wire.contract import Chunks, ConnectionHandle, Parked
 from partita.protocol.framing import encode_response, read_request_header
@@ -45,6 +45,7 @@ from support.broker.raw import Raw
 from support.broker.standstill import stopped
 
 CANARY = "canary"
+MANY = 500
 
 
 @pytest.fixture(params=["uvloop", "asyncio"])
@@ -128,8 +129,8 @@ def many_topics(broker: Broker) -> None:
 
 
 WIDE: list[tuple[Message, int]] = [
-    (FindCoordinatorRequest(key_type=0, coordinator_keys=[f"g{number}" for number in range(2 * SLICE)]), 4),
-    (DescribeGroupsRequest(groups=[f"g{number}" for number in range(2 * SLICE)]), 5),
+    (FindCoordinatorRequest(key_type=0, coordinator_keys=[f"g{number}" for number in range(MANY)]), 4),
+    (DescribeGroupsRequest(groups=[f"g{number}" for number in range(MANY)]), 5),
     (MetadataRequest(topics=None), 12),
     (FindCoordinatorRequest(key_type=0, coordinator_keys=[f"g{number}" for number in range(2 * QUICK_ELEMENTS)]), 4),
     (MetadataRequest(topics=[MetadataRequestTopic(name=f"m{number}") for number in range(2 * QUICK_ELEMENTS)]), 12),
@@ -153,7 +154,7 @@ WIDE: list[tuple[Message, int]] = [
         DescribeConfigsRequest(
             resources=[
                 DescribeConfigsResource(resource_type=2, resource_name=f"many-{n}", configuration_keys=None)
-                for n in range(2 * SLICE)
+                for n in range(MANY)
             ]
         ),
         4,
@@ -161,9 +162,7 @@ WIDE: list[tuple[Message, int]] = [
     (
         OffsetForLeaderEpochRequest(
             topics=[
-                OffsetForLeaderTopic(
-                    topic="t", partitions=[OffsetForLeaderPartition(partition=n) for n in range(2 * SLICE)]
-                )
+                OffsetForLeaderTopic(topic="t", partitions=[OffsetForLeaderPartition(partition=n) for n in range(MANY)])
             ]
         ),
         4,
@@ -173,7 +172,7 @@ WIDE: list[tuple[Message, int]] = [
             topics=[
                 DeleteRecordsTopic(
                     name="t",
-                    partitions=[DeleteRecordsPartition(partition_index=n, offset=-1) for n in range(2 * SLICE)],
+                    partitions=[DeleteRecordsPartition(partition_index=n, offset=-1) for n in range(MANY)],
                 )
             ]
         ),
@@ -185,7 +184,7 @@ WIDE: list[tuple[Message, int]] = [
                 WritableTxnMarker(
                     producer_id=1,
                     transaction_result=True,
-                    topics=[WritableTxnMarkerTopic(name="t", partition_indexes=list(range(2 * SLICE)))],
+                    topics=[WritableTxnMarkerTopic(name="t", partition_indexes=list(range(MANY)))],
                 )
             ]
         ),
@@ -202,6 +201,7 @@ def test_a_request_for_very_much_is_served_in_slices(
     many_topics(broker)
     with Raw(broker.port) as raw:
         raw.find("g0")
+    monkeypatch.setattr(slices, "SLICE_SECONDS", 0.0)
     replies: list[int] = []
     encode = encode_response
 

@@ -15,10 +15,10 @@ from partita.errors import UnknownTopicOrPartitionError
 
 
 def joined(broker: Broker, client_id: str, group_id: str = "g") -> Consumer:
-    """A member of the group that reads topic t and has its partitions."""
+    """A member of the group that reads topic t and has its partitions; its end commits nothing by itself."""
     consumer = Consumer(
         bootstrap_servers=broker.bootstrap, group_id=group_id, client_id=client_id, auto_offset_reset="earliest",
-        allow_auto_create_topics=False, heartbeat_interval_ms=14_000,
+        allow_auto_create_topics=False, enable_auto_commit=False, heartbeat_interval_ms=14_000,
     )  # fmt: skip
     consumer.subscribe(["t"])
     while not consumer.assignment():

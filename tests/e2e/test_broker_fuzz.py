@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from partita import Broker
-from partita.broker.requests.apis import SERVED
+from partita.broker.api.apis import SERVED
 from partita.protocol.messages.create_topics import CreatableTopic, CreateTopicsRequest
 from partita.protocol.messages.describe_groups import DescribeGroupsRequest
 from partita.protocol.primitives import Message

@@ -82,6 +82,23 @@ def test_whoever_lacks_the_token_may_only_watch(what: str, is_open: bool) -> Non
         assert asked(port, HOST, right, what=what) == (404 if "such" in what or "elsewhere" in what else 200)
 
 
+SECURED = (
+    {"authorizer.class.name": "standard", "super.users": "User:admin"},
+    {"listeners": "SASL_PLAINTEXT://127.0.0.1:0", "sasl.enabled.mechanisms": "SCRAM-SHA-256"},
+)
+
+
+@pytest.mark.parametrize("config", SECURED, ids=["authorizer", "SASL"])
+def test_the_metrics_of_a_secured_broker_ask_for_the_token(config: dict[str, object]) -> None:
+    """They name topics, which the broker keeps from those who may not see them."""
+    with Broker(config, admin_port=0, admin_token="open sesame") as broker:
+        port = broker.running.admin_port or 0
+        right = "Authorization: Bearer open sesame\r\n"
+        assert asked(port, HOST, what="GET /metrics") == asked(port, HOST, what="HEAD /metrics") == 401
+        assert asked(port, HOST, right, what="GET /metrics") == 200
+        assert [asked(port, HOST, what=f"GET /{path}") for path in ("health", "ready")] == [200, 200]
+
+
 def test_each_broker_makes_up_a_token_of_its_own() -> None:
     """Posture, D."""
     with Broker(admin_port=0) as one, Broker(admin_port=0) as other:

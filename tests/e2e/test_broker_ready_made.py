@@ -270,7 +270,7 @@ def test_credentials_outlive_a_restart_and_no_password_is_on_the_disk(tmp_path: 
     with Broker(data_dir=str(tmp_path), users={"alice": secret}) as broker:
         broker.create_topics({"t": 1})
     with Broker(data_dir=str(tmp_path), users={"bob": "b"}) as broker:
-        assert ("alice", "SCRAM-SHA-512", 4096) in set(broker.run(broker.running.services.users.credentials))
+        assert ("alice", "SCRAM-SHA-512", 4096) in set(broker.run(broker.running.services.users().credentials))
         options = {**broker.client_options("bob"), "sasl_username": "alice", "sasl_password": secret}
         with Admin(**{**options, "sasl_mechanism": "SCRAM-SHA-256"}) as admin:
             assert len(admin.list_topics()) == 1
@@ -285,7 +285,7 @@ def test_a_broker_without_security_imports_none_of_it() -> None:
     code = (
         "import sys; from partita import Broker\n"
         "with Broker() as broker: broker.create_topics({'t': 1})\n"
-        "print([m for m in ('cryptography', 'trustme', 'jwt', 'partita.broker.security.gate') if m in sys.modules])"
+        "print([m for m in ('cryptography', 'trustme', 'jwt', 'partita.broker.checks.gate') if m in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import select
 import struct
 import time
 from collections.abc import Iterator
@@ -13,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from partita.broker.security.gate import SaslSession
+from partita.broker.checks.gate import SaslSession
 from partita.protocol.messages.api_versions import ApiVersionsRequest
 from partita.protocol.messages.describe_configs import DescribeConfigsRequest, DescribeConfigsResource
 from partita.protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic
@@ -311,7 +312,7 @@ def test_a_wrong_password_and_an_unknown_user_fail_alike_at_the_last_message(pla
 
 @pytest.mark.case("SE-D05")
 def test_a_credential_of_the_other_mechanism_does_not_help(place: Secured) -> None:
-    users = place.broker.running.services.users
+    users = place.broker.running.services.users()
     set_scram(place.broker, "dora")
     place.broker.run(lambda: users.store({("dora", "SCRAM-SHA-512"): None}))
     with place.raw("SASL_PLAINTEXT") as client:
@@ -600,3 +601,55 @@ def test_described_options_tell_no_secret(place: Secured) -> None:
     told = [row.value for row in rows.values()] + [synonym.value for row in rows.values() for synonym in row.synonyms]
     assert not any(PASSWORD in value for value in told if value)
     assert PASSWORD not in repr(place.broker.cluster.config.given)
+
+
+# Frames that are never whole
+
+
+def begun(place: Secured, announced: int) -> SecuredRaw:
+    """A connection with a frame of which only 9,000 bytes came."""
+    client = place.raw("SASL_PLAINTEXT")
+    client.handshake("OAUTHBEARER")
+    client.socket.sendall(struct.pack(">i", announced) + bytes(9_000))
+    return client
+
+
+def closed(clients: list[SecuredRaw]) -> list[int]:
+    """Those that the broker has closed; it sends none of them anything."""
+    readable, _, _ = select.select([client.socket for client in clients], [], [], 0)
+    return [number for number, client in enumerate(clients) if client.socket in readable]
+
+
+def test_unfinished_logins_of_an_address_are_bounded_by_default(place: Secured) -> None:
+    """A thousand connections with half a frame of 512 KiB each held 546 MB (an audit); an address has 16 MiB."""
+    with ExitStack() as stack:
+        clients = [stack.enter_context(begun(place, 512 * 1024)) for _ in range(40)]
+        until(lambda: len(closed(clients)) >= 8, "the address holds no more than its share")
+        assert len(closed(clients)) == 8
+        with place.raw("SASL_PLAINTEXT") as usual:
+            assert usual.log_in().error_code == 0, "a message of a common size is not counted"
+
+
+def test_the_room_of_an_address_is_given_back(tmp_path: Path) -> None:
+    """By a frame that becomes whole, and by a connection that closes."""
+    with secured(tmp_path, partita__login__bytes__per__ip=20_000) as place, ExitStack() as stack:
+        first = stack.enter_context(place.raw("SASL_PLAINTEXT"))
+        first.handshake("PLAIN")
+        token = first.frame(SaslAuthenticateRequest(auth_bytes=plain("alice", "x" * 12_000)), 2)
+        first.socket.sendall(token[:9_000])
+        second = stack.enter_context(begun(place, 12_000))
+        until(lambda: closed([second]) == [0], "the first has taken the room")
+        first.socket.sendall(token[9_000:])
+        assert first.recv(SaslAuthenticateRequest.API_KEY, 2)[1].error_code == FAILED
+        third = stack.enter_context(begun(place, 12_000))
+        fourth = stack.enter_context(begun(place, 12_000))
+        until(lambda: closed([third, fourth]) == [1], "the third has taken it")
+        third.socket.close()
+
+        def has_room() -> bool:
+            taken, refused = begun(place, 12_000), begun(place, 12_000)
+            with taken, refused:
+                until(lambda: bool(closed([taken, refused])), "there is room for one at most")
+                return closed([taken, refused]) == [1]
+
+        until(has_room, "the third has given it back")

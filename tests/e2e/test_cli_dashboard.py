@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import importlib.util
+import json
+import re
 import subprocess
 import sys
+import urllib.error
+import urllib.request
 from importlib.machinery import ModuleSpec
 from pathlib import Path
 
@@ -13,6 +17,7 @@ from click.testing import CliRunner
 
 from partita import Admin, Broker
 from partita.cli.main import cli
+from support.clients.broker import until
 
 
 def run(*words: str) -> tuple[int, str]:
@@ -54,7 +59,7 @@ def test_a_missing_library_is_one_clear_line(monkeypatch: pytest.MonkeyPatch) ->
     def without(name: str, package: str | None = None) -> ModuleSpec | None:
         return None if name == "uvicorn" else find(name, package)
 
-    monkeypatch.setattr(importlib.util, "find_spec", without)
+    monkeypatch.setattr("partita.cli.dashboard.find_spec", without)
     code, output = run("--once", "-")
     assert code == 1
     assert "the dashboard needs uvicorn; install it with: pip install 'partita[dashboard]'" in output
@@ -78,3 +83,56 @@ def test_a_cluster_that_is_not_there_is_one_line() -> None:
     code, output = run("-b", "127.0.0.1:1", "-X", "socket.connection.setup.timeout.ms=300", "--once", "-")
     assert code == 1
     assert "Traceback" not in output
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--profile", "a", "--profile", "b", "--once", "-"], "--once and --notes-from are about one cluster"),
+        (["--profile", "a", "--profile", "b", "-b", "h:1"], "--bootstrap names one cluster"),
+        (["--profile", "a", "--profile", "c"], "there is no profile 'c'"),
+        (["--webhook", "chat.example"], "a webhook is an address such as"),
+    ],
+)
+def test_options_that_exclude_each_other_are_one_line(
+    words: list[str], said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    profiles(tmp_path, monkeypatch, "127.0.0.1:1", "127.0.0.1:2")
+    code, output = run(*words)
+    assert (code, "Traceback" in output) == (2, False)
+    assert said in output
+
+
+def profiles(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *addresses: str) -> None:
+    """A file of profiles a, b and so on."""
+    file = tmp_path / "partita.toml"
+    named = zip("abc", addresses, strict=False)
+    file.write_text("".join(f'[profiles.{name}]\nbootstrap = "{address}"\n' for name, address in named))
+    monkeypatch.setenv("PARTITA_CONFIG", str(file))
+
+
+@pytest.mark.partita(topics={"orders": 2})
+def test_two_profiles_are_two_clusters(partita_broker: Broker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Issue 28 item 5: --profile twice; one cluster that is not reached does not hide the other."""
+    profiles(tmp_path, monkeypatch, partita_broker.bootstrap, "127.0.0.1:1")
+    words = ["dashboard", "--profile", "a", "--profile", "b", "--port", "0", "--history", str(tmp_path / "seen.db")]
+    command = [sys.executable, "-m", "partita.cli.main", *words]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as process:
+        assert process.stdout is not None
+        url = re.findall(r"http://\S+/", process.stdout.readline())[0]
+
+        def ready() -> dict[str, str | None]:
+            try:
+                with urllib.request.urlopen(f"{url}readyz", timeout=10) as answer:
+                    return dict(json.load(answer)["trouble"])
+            except urllib.error.HTTPError as error:
+                return dict(json.load(error)["trouble"])
+
+        until(lambda: ready()["b"] is not None, "the second is not reached")
+        until(lambda: b"orders" in urllib.request.urlopen(f"{url}clusters/a/topics").read(), "a is seen")
+        assert ready()["a"] is None
+        records = urllib.request.urlopen(f"{url}clusters/a/topics/orders/0").read()
+        assert b"There is no record here" in records
+        process.terminate()
+        assert process.wait(60) == 0
+    assert sorted(path.name for path in tmp_path.glob("seen*.db")) == ["seen-a.db", "seen-b.db"]

@@ -41,7 +41,7 @@ def test_the_history_of_a_group_as_text_json_and_page(partita_broker: Broker, tm
     html = page.read_text()
     assert "second read t-1 for" in html
     assert "http" not in html.replace("http://www.w3.org/2000/svg", ""), "the page loads nothing from outside"
-    assert "knows nothing of group nobody" in run(partita_broker, "history", "nobody")
+    assert "there is no group gg; did you mean g?" in run(partita_broker, "history", "gg", code=1)
 
 
 @pytest.mark.partita(topics={"t": 2}, admin_port=0)
@@ -65,7 +65,8 @@ def test_why_from_the_log_and_from_the_notes_of_the_broker(partita_broker: Broke
 @pytest.mark.partita(topics={"t": 2})
 def test_what_is_not_known_is_said(partita_broker: Broker) -> None:
     come_and_go(partita_broker, "first")
-    assert "no rebalance of group nobody is known" in run(partita_broker, "why", "nobody")
+    assert "there is no group gg; did you mean g?" in run(partita_broker, "why", "gg", code=1)
+    assert run(partita_broker, "why", "nobody", code=1).rstrip().endswith("there is no group nobody")
     assert "nothing is known of generation 99" in run(partita_broker, "why", "g", "--generation", "99", code=1)
     assert "--since expects a time or an age" in run(partita_broker, "why", "g", "--since", "latest", code=2)
     assert "no rebalance of group g is known since 2100-01-01" in run(

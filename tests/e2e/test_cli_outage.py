@@ -68,7 +68,7 @@ def test_a_broker_that_takes_nothing_more_ends_the_command(
     words: list[str], other: Broker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The producer logs neither the outage nor each lost record, and nothing is sent after the first failure."""
-    soon = {"delivery.timeout.ms": 300, "request.timeout.ms": 150, "max.block.ms": 300}
+    soon = {"delivery.timeout.ms": 300, "request.timeout.ms": 150}
     monkeypatch.setattr(f"partita.cli.records.{words[0]}.patient_for", lambda *_: soon)
     target = Broker()
     target.start()

@@ -83,6 +83,11 @@ def test_delimiters_and_nulls_go_both_ways(run: Run) -> None:
     [
         (["--from", "earliest", "-p", "0"], "v0 v1 v2 v3 v4"),
         (["-p", "0", "--offset", "3"], "v3 v4"),
+        (["-p", "0", "-o", "-2"], "v3 v4"),
+        (["-p", "0", "-o", "+3"], "v3 v4"),
+        (["-p", "0", "-o", "s@3000"], "v3 v4"),
+        (["-p", "0", "-o", "beginning", "-c", "2"], "v0 v1"),
+        (["-p", "0", "-o", "start", "-X", "max.poll.records=1", "-X", "check_crcs=false", "-n", "1"], "v0"),
         (["-p", "0", "--from", "-2"], "v3 v4"),
         (["--last", "1", "-p", "0,1"], "one v4"),
         (["--from", "1970-01-01T00:00:02", "-p", "0"], "v2 v3 v4"),

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from click.shell_completion import BashComplete
 from click.testing import CliRunner
 
 from partita import Admin, Broker, Consumer
@@ -103,6 +104,27 @@ def test_files_become_records(run: Run, tmp_path: Path) -> None:
 )
 def test_what_cannot_be_produced_is_told_by_line(run: Run, words: list[str], stdin: str, code: int, told: str) -> None:
     assert told in run("produce", "t", *words, stdin=stdin, code=code)
+
+
+def test_the_shell_completes_topics_and_groups(broker: Broker) -> None:
+    """An audit: completion knew the commands, and no names of the cluster."""
+    with (
+        Admin(bootstrap_servers=broker.bootstrap) as admin,
+        Consumer(bootstrap_servers=broker.bootstrap, group_id="billing") as consumer,
+    ):
+        for name in ("orders", "orders-old", "payments"):
+            admin.create_topic(name, 1)
+        consumer.commit({("orders", 0): 0})
+
+    def complete(*words: str) -> list[str]:
+        shell = BashComplete(cli, {}, "partita", "_PARTITA_COMPLETE")
+        return [item.value for item in shell.get_completions(list(words[:-1]), words[-1])]
+
+    where = ["-b", broker.bootstrap]
+    assert complete("consume", *where, "or") == ["orders", "orders-old"]
+    assert complete("topics", "describe", *where, "") == ["__consumer_offsets", "orders", "orders-old", "payments"]
+    assert complete("groups", "why", *where, "b") == complete("consume", *where, "-g", "") == ["billing"]
+    assert complete("consume", "-b", "127.0.0.1:1", "or") == complete("consume", "-X", "bad", "or") == []
 
 
 def test_groups_are_described_and_managed(run: Run, broker: Broker) -> None:

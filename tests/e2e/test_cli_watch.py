@@ -108,3 +108,14 @@ def test_top_shows_what_waits_and_why_a_group_rebalanced(broker: Broker) -> None
     assert group["last_rebalance"] in row
     assert group["rebalances_per_hour"] == 1, "table and JSON agree"
     assert row.partition(group["last_rebalance"])[0].split()[-1] == "1", "those before the start count, too"
+
+
+@pytest.mark.parametrize("words", [["top"], ["groups", "watch"]], ids=" ".join)
+def test_what_shows_groups_live_ends_with_130_at_a_ctrl_c(broker: Broker, words: list[str]) -> None:
+    """Finding 20 of a newcomer: the page says 130, and it was 0."""
+    command = [sys.executable, "-u", "-m", "partita.cli.main", *words, "-b", broker.bootstrap, "--every", "0.1"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE) as popen:
+        assert popen.stdout is not None
+        assert popen.stdout.readline()
+        popen.send_signal(signal.SIGINT)
+        assert popen.wait(60) == 130

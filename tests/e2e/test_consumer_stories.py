@@ -13,6 +13,7 @@ from partita.designs.zookeeper.ports import free_ports
 from partita.records.batch import build_batch
 from partita.records.builder import build_marker
 from partita.records.control import ABORT, COMMIT
+from support.consumer.loop_stories import IN_CHURN, LOOP_STORIES, UPGRADES
 from support.consumer.stories import EPOCH_STORIES, MIXED_STORIES, STORIES, Stage
 
 SHORT_BEATS = {
@@ -67,13 +68,27 @@ def stage(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Stage]:
     running[0].stop()
 
 
-@pytest.mark.parametrize("story", STORIES, ids=lambda story: story.__name__)
+@pytest.mark.parametrize("story", [*STORIES, *LOOP_STORIES], ids=lambda story: story.__name__)
 def test_on_our_broker(stage: Stage, story: Callable[[Stage], None]) -> None:
     story(stage)
 
 
 @pytest.mark.case("CC-182", "CC-184", "CC-187", "CC-188", "CC-192")
 @pytest.mark.parametrize("stage", ["consumer"], indirect=True)
-@pytest.mark.parametrize("story", [*EPOCH_STORIES, *MIXED_STORIES], ids=lambda story: story.__name__)
+@pytest.mark.parametrize(
+    "story", [*EPOCH_STORIES, *MIXED_STORIES, *LOOP_STORIES, *UPGRADES], ids=lambda story: story.__name__
+)
 def test_on_our_broker_with_the_consumer_protocol(stage: Stage, story: Callable[[Stage], None]) -> None:
     story(stage)
+
+
+@pytest.mark.parametrize("story", IN_CHURN, ids=lambda story: story.__name__)
+@pytest.mark.parametrize(
+    ("stage", "assignor"),
+    [("classic", "range"), ("classic", "cooperative-sticky"), ("consumer", "uniform")],
+    indirect=["stage"],
+)
+def test_no_commit_raises_while_members_come_and_go(
+    stage: Stage, assignor: str, story: Callable[[Stage, str], None]
+) -> None:
+    story(stage, assignor)

@@ -11,7 +11,7 @@ import pytest
 
 from partita import Admin, Broker, Consumer, Producer
 from partita.admin import NewTopic
-from partita.consumer.errors import ConsumerError, DeadLetterError
+from partita.consumer.errors import DeadLetterError, RecordDeserializationError
 
 NUMBERS = itertools.count()
 
@@ -38,7 +38,7 @@ def reading(broker: Broker, topic: str, **options: Any) -> Consumer[Any, Any]:
     return consumer
 
 
-@pytest.mark.parametrize(("kind", "bad"), [("str", b"\xff\xfe"), ("json", b"{no json")])
+@pytest.mark.parametrize(("kind", "bad"), [("str", b"\xff\xfe"), ("json", b"{no json"), ("json", b'{"n": "one"}')])
 def test_poll_arrow_that_cannot_decode_leaves_the_position(broker: Broker, kind: Any, bad: bytes) -> None:
     """Clients 2.3: everything that was fetched was skipped, up to 50 MB."""
     pytest.importorskip("pyarrow")
@@ -46,8 +46,10 @@ def test_poll_arrow_that_cannot_decode_leaves_the_position(broker: Broker, kind:
     topic = topic_of(broker, [good] * 5 + [bad] + [good] * 5)
     with reading(broker, topic) as consumer:
         for _ in range(2):
-            with pytest.raises(ConsumerError, match="no valid"):
+            with pytest.raises(RecordDeserializationError, match=r"at offset 5 .* poll_arrow") as caught:
                 consumer.poll_arrow(20.0, value=kind)
+            assert (caught.value.topic_partition, caught.value.offset) == ((topic, 0), 5)
+            assert caught.value.raw_value == bad
             assert consumer.position((topic, 0)) == 0
         rows = 0
         while rows < 11:

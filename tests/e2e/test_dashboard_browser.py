@@ -96,7 +96,7 @@ def opened(browser: Browser, **options: Any) -> Iterator[tuple[Page, list[str]]]
 
 def is_fresh(page: Page) -> None:
     """Wait until the stream has brought something."""
-    page.locator("#fresh", has_text=re.compile("^fresh")).wait_for(timeout=60_000)
+    page.locator("#fresh", has_text=re.compile("^updated")).wait_for(timeout=60_000)
 
 
 @pytest.fixture(scope="module")

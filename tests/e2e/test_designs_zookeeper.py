@@ -1,4 +1,4 @@
-"""A ZooKeeper started from pyspark's jars, and a client that keeps watches as Java's does."""
+"""A ZooKeeper started from its jars, and a client that keeps watches as Java's does."""
 
 from __future__ import annotations
 
@@ -12,7 +12,9 @@ from pathlib import Path
 from random import Random
 
 import pytest
+from click.testing import CliRunner
 
+from partita.cli.designs import designs
 from partita.designs.rules.requests import (
     Change,
     Check,
@@ -29,8 +31,7 @@ from partita.designs.rules.requests import (
     WatchEvent,
 )
 from partita.designs.tap import ZOOKEEPER, Tap, Taps
-from partita.designs.zookeeper import jars as jars_of_pyspark
-from partita.designs.zookeeper.jars import NoZooKeeper, find_jars, why_not
+from partita.designs.zookeeper.jars import NEEDED, PINNED, NoZooKeeper, find_jars, why_not
 from partita.designs.zookeeper.server import Ensemble, Server, ZooKeeper
 from support.designs.zookeeper import require_zookeeper
 from support.designs.zookeeper_model import ZooKeeperModel
@@ -58,26 +59,61 @@ def until(holds: Callable[[], object], within_s: float = 60.0) -> None:
 
 
 @pytest.mark.case("GC-W30")
-@pytest.mark.parametrize("name", jars_of_pyspark.NEEDED)
+@pytest.mark.parametrize("name", NEEDED)
 def test_a_missing_jar_is_named(tmp_path: Path, name: str) -> None:
-    for other in jars_of_pyspark.NEEDED:
+    for other in NEEDED:
         if other != name:
             (tmp_path / f"{other}1.jar").touch()
-    with pytest.raises(NoZooKeeper, match=rf"lacks {name}\*\.jar.*pip install 'partita\[designs\]'"):
+    with pytest.raises(NoZooKeeper, match=rf"lacks {name}\*\.jar.*partita designs jars"):
         find_jars(tmp_path)
 
 
 @pytest.mark.case("GC-W30")
-@pytest.mark.parametrize("package", ["pyspark", "kazoo"])
-def test_a_missing_package_is_one_line_that_says_what_to_install(monkeypatch: pytest.MonkeyPatch, package: str) -> None:
+@pytest.mark.parametrize(
+    ("package", "advice"), [("pyspark", "partita designs jars"), ("kazoo", "pip install 'partita[designs]'")]
+)
+def test_a_missing_package_is_one_line_that_says_what_to_do(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, package: str, advice: str
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     monkeypatch.setattr(
         "partita.designs.zookeeper.jars.find_spec", lambda name: None if name == package else find_spec(name)
     )
     reason = why_not()
     assert reason is not None
-    assert f"{package}, which is not installed" in reason or package in reason
-    assert "pip install 'partita[designs]'" in reason
+    assert package in reason
+    assert reason.endswith(advice)
     assert "\n" not in reason
+
+
+@pytest.fixture
+def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A Maven repository of the jars that are here, as files; the cache is empty."""
+    require_zookeeper()
+    here = {jar.name: jar for jar in find_jars()}
+    for place in PINNED:
+        copy = tmp_path / "maven" / place
+        copy.parent.mkdir(parents=True)
+        shutil.copy(here[copy.name], copy)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    return tmp_path / "maven"
+
+
+def test_the_five_jars_are_fetched_once_and_win_over_those_of_pyspark(repository: Path) -> None:
+    """Finding 14 of the newcomer: they came with 595 MB of Spark and Java."""
+    done = CliRunner().invoke(designs, ["jars", "--from", repository.as_uri()])
+    assert done.exit_code == 0, done.output
+    assert {jar.parent for jar in find_jars()} == {repository.parent / "cache" / "partita" / "zookeeper"}
+    shutil.rmtree(repository)
+    assert CliRunner().invoke(designs, ["jars", "--from", repository.as_uri()]).output == done.output
+
+
+def test_a_jar_that_is_another_is_not_kept(repository: Path) -> None:
+    (repository / list(PINNED)[-1]).write_bytes(b"something else")
+    done = CliRunner().invoke(designs, ["jars", "--from", repository.as_uri()])
+    assert done.exit_code == 1
+    assert "is not the file that was expected" in done.output
+    assert find_jars()[0].parent.name == "jars", "pyspark's, since one is missing"
 
 
 @pytest.mark.case("GC-W30")

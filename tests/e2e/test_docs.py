@@ -19,12 +19,13 @@ import pytest
 
 from partita import Broker, Consumer
 from partita.broker.control.verbs import Control
-from partita.net.tokens import TokenSource
+from partita.net.secured.tokens import TokenSource
 from partita.security.settings import SaslSettings
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
 PAGES = (
+    "index",
     "first-consumer",
     "consumer",
     "what-a-rebalance-does-to-you",

@@ -112,9 +112,9 @@ def test_a_wrong_option_is_refused_when_the_client_is_made(
 
 
 class WithoutItsMethods(RebalanceListener):
-    """Its author took the names of the keywords for those of the methods."""
+    """Its author misspelt the name of the method."""
 
-    def on_assigned(self, partitions: list[TopicPartition]) -> None:
+    def on_partition_assigned(self, partitions: list[TopicPartition]) -> None:
         raise AssertionError("nobody calls it")
 
 
@@ -128,9 +128,10 @@ BEFORE_READING: list[Mistake] = [
     (lambda c: c.subscribe([""]), ValueError, "topic names must be text that is not blank"),
     (lambda c: c.subscribe(pattern="("), ValueError, r"'\(' is no regular expression: missing \)"),
     (lambda c: c.subscribe(["t"], on_assigned=5), TypeError, "on_assigned must be a function of a list of partitions,"),
-    (lambda c: c.subscribe(["t"], listener=print), TypeError, "a RebalanceListener, not .*functions are given as on_a"),
-    (lambda c: c.subscribe(["t"], "t.*"), TypeError, "not 't.*'; functions .*, a regular expression as pattern="),
-    (lambda c: c.subscribe(["t"], WithoutItsMethods()), TypeError, "WithoutItsMethods has none of the methods on_part"),
+    (lambda c: c.subscribe(["t"], listener=print), TypeError, "a listener is an object with .* functions are given"),
+    (lambda c: c.subscribe(["t"], "t.*"), TypeError, "'t.*' has none of them; .*, a regular expression as pattern="),
+    (lambda c: c.subscribe(["t"], RebalanceListener), TypeError, r"not a class; give RebalanceListener\(\)"),
+    (lambda c: c.subscribe(["t"], WithoutItsMethods()), TypeError, "WithoutItsMethods object .* has none of them"),
     (lambda c: (c.assign([T0]), c.subscribe(["t"])), IllegalStateError, r"reads what assign\(\) said, which excludes "),
     (lambda c: (c.subscribe(["t"]), c.assign([T0])), IllegalStateError, r"subscribe\(topics\) said, which excludes as"),
     (lambda c: (c.subscribe(["a b"]), c.poll(5)), InvalidTopicError, "a b: the topic name is not valid"),
@@ -225,7 +226,7 @@ def test_a_loop_of_the_wrong_kind_is_refused(broker: Broker) -> None:
             for _ in consumer:  # type: ignore[attr-defined]  # that is the mistake
                 raise AssertionError
 
-    expect(lambda: asyncio.run(over_the_blocking_face()), TypeError, "`async for` needs `async with Consumer")
+    expect(lambda: asyncio.run(over_the_blocking_face()), TypeError, "`async for` needs an AsyncConsumer")
     expect(lambda: asyncio.run(over_the_asyncio_face()), TypeError, "'AsyncConsumer' object is not iterable")
 
 
@@ -238,11 +239,11 @@ def test_each_client_keeps_to_the_face_that_it_was_entered_with(broker: Broker) 
     async def mix() -> None:
         async with consumer as reader, producer as writer, admin as asker:
             reader.subscribe(["t"])
-            expect(lambda: consumer.poll(1), IllegalStateError, "async with Consumer.* as consumer")
+            expect(lambda: consumer.poll(1), IllegalStateError, "Make an AsyncConsumer instead: `async with AsyncC")
             for call in (lambda: producer.send("t", b"x"), producer.flush, producer.close):
-                expect(call, RuntimeError, "this Producer was entered with `async with`; call what that gave and await")
+                expect(call, RuntimeError, "`async with`; .*Make an AsyncProducer instead")
             for call in (admin.list_topics, admin.close):
-                expect(call, RuntimeError, "async with Admin.* as admin")
+                expect(call, RuntimeError, "Make an AsyncAdmin instead: `async with AsyncAdmin")
             assert (await writer.send("t", b"y")).topic == "t"
             assert [topic.name for topic in await asker.list_topics()] == ["t"]
         with pytest.raises(RuntimeError, match="this Producer has made blocking calls"):

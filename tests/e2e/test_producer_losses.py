@@ -26,7 +26,13 @@ from partita.errors import MessageTooLargeError
 from partita.net.config import ClientConfig
 from partita.net.errors import Disconnected
 from partita.net.pool import ConnectionPool
-from partita.producer.errors import BufferExhaustedError, NoMetadataError, ProducerClosedError, UndeliveredError
+from partita.producer.errors import (
+    BufferExhaustedError,
+    NoMetadataError,
+    ProducerClosedError,
+    PurgedError,
+    UndeliveredError,
+)
 from partita.producer.shell.client import AsyncProducer
 
 
@@ -53,6 +59,20 @@ def test_close_without_a_broker_takes_seconds_and_raises_what_was_lost(caplog: p
     assert sum("no broker can be reached" in record.message for record in caplog.records) == 1
     assert "3 records for topic t not delivered" in caplog.text
     producer.close()
+
+
+def test_a_purge_empties_the_queue_and_close_has_nothing_to_complain_about(caplog: pytest.LogCaptureFixture) -> None:
+    heard: list[Exception | None] = []
+    producer = Producer(bootstrap_servers=nobody())
+    assert producer.purge() == 0
+    futures = [producer.send("t", b"v") for _ in range(3)]
+    futures[0].add_done_callback(lambda future: heard.append(future.exception(0)))
+    assert producer.purge(in_queue=False) == 0
+    assert producer.purge() == 3
+    assert [type(future.exception(10)) for future in futures] == [PurgedError] * 3
+    producer.close()
+    assert [type(error) for error in heard] == [PurgedError]
+    assert "not delivered" not in caplog.text
 
 
 def test_a_block_that_raises_keeps_its_own_exception(caplog: pytest.LogCaptureFixture) -> None:

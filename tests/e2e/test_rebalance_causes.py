@@ -106,7 +106,7 @@ def waiting(broker: Broker) -> int:
     """How many members wait in the join phase."""
 
     def count() -> int:
-        runner = broker.running.services.groups.runner_of("G")
+        runner = broker.running.services.groups().runner_of("G")
         assert runner is not None
         return runner.coordinator.groups["G"].joins_parked
 

@@ -8,10 +8,11 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from partita import Admin, Broker
+from partita import Admin, Broker, Consumer, Producer
 from partita.admin import ScramCredential, ScramUser
 from partita.cli.main import cli
 from partita.errors import AuthenticationError, UnacceptableCredentialError
+from partita.options import ConfigError
 
 
 @pytest.fixture(scope="module")
@@ -51,6 +52,30 @@ def test_credentials_are_set_changed_described_and_removed(broker: Broker, admin
     assert logs_in(broker, "carol", "two", "SCRAM-SHA-512")
     admin.alter_scram_users(remove=[("carol", "SCRAM-SHA-512"), ("dave", "SCRAM-SHA-256")])
     assert {credential.user for credential in admin.describe_scram_users()} == {"admin", "partita-control"}
+
+
+def test_a_running_client_goes_on_with_new_credentials(broker: Broker, admin: Admin) -> None:
+    """The password changes at the broker and in the clients; then their connections break, and they log in anew."""
+    admin.alter_scram_users({"grace": ScramUser("old")})
+    admin.create_topic("kept")
+    options = {**broker.client_options("admin"), "sasl_username": "grace", "sasl_password": "old"}
+    options["sasl_mechanism"] = "SCRAM-SHA-512"
+    with Producer(**options) as producer, Consumer(**options) as consumer, Admin(**options) as other:
+        producer.send("kept", b"1").result(60)
+        consumer.assign([("kept", 0)])
+        consumer.seek_to_beginning()
+        assert [record.value for record in consumer.poll(60)] == [b"1"]
+        assert [topic.name for topic in other.list_topics()] == ["kept"]
+        admin.alter_scram_users({"grace": ScramUser("new")})
+        for client in (producer, consumer, other):
+            client.set_sasl_credentials("grace", "new")
+        for api in ("Produce", "Fetch", "Metadata"):
+            broker.control.drop(api)
+        producer.send("kept", b"2").result(60)
+        assert [record.value for record in consumer.poll(60)] == [b"2"]
+        assert [topic.name for topic in other.list_topics()] == ["kept"]
+    with Admin(**broker.client_options("admin")) as again, pytest.raises(ConfigError, match="neither may be empty"):
+        again.set_sasl_credentials("admin", "")
 
 
 @pytest.mark.case("SE-E06", "SE-P12")

@@ -17,10 +17,10 @@ from partita.spark.cluster.broker_link import link_to
 from partita.spark.cluster.cluster_lookups import ClusterLookups
 from partita.spark.cluster.group_members import GroupMembers, anywhere, consumer_options
 from partita.spark.cores import member_count
-from partita.spark.options import parse_source
 from partita.spark.planning.offsets import decode
 from partita.spark.planning.starts import SourceError
 from partita.spark.planning.stream_core import StreamCore
+from partita.spark.settings.options import parse_source
 from partita.system_clock import SystemClock
 
 PARTITIONS = 4

@@ -8,7 +8,7 @@ import time
 from partita import Broker
 from partita.spark.cluster.broker_link import link_to
 from partita.spark.cluster.cluster_lookups import ClusterLookups
-from partita.spark.options import TopicSelection
+from partita.spark.settings.options import TopicSelection
 
 SELECTION = TopicSelection(names=("t",))
 

@@ -21,8 +21,8 @@ import support.spark.plain_consumer
 from partita.admin import Admin
 from partita.options import ConfigError
 from partita.spark import commit_stopped, commit_when_stopped
-from partita.spark.options import parse_source
 from partita.spark.query_watch import ConnectWatch, QueryWatch
+from partita.spark.settings.options import parse_source
 from support.spark.world import Collector
 
 if TYPE_CHECKING:

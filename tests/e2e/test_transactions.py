@@ -12,10 +12,10 @@ from unittest.mock import ANY
 import pytest
 
 from partita import Broker, Producer
-from partita.broker.requests.apis import SERVED
-from partita.consumer.topic_partition import GroupMetadata, OffsetAndMetadata, TopicPartition
+from partita.broker.api.apis import SERVED
 from partita.designs.zookeeper.ports import free_ports
 from partita.errors import FatalTransactionError
+from partita.offsets.topic_partition import GroupMetadata, OffsetAndMetadata, TopicPartition
 from partita.producer.errors import TransactionTimeoutError
 from support.producer import transaction_stories as stories
 
@@ -40,14 +40,17 @@ def test_a_slow_producer_learns_that_its_transaction_timed_out(broker: Broker) -
 def test_offsets_that_take_too_long_go_with_the_commit_or_are_dropped_by_the_abort(broker: Broker) -> None:
     options: dict[str, Any] = {"max_block_ms": 400, "retry_backoff_ms": 20, "retry_backoff_max_ms": 20}
     topic, group = stories.fresh("late"), stories.fresh("g")
-    late = r"send_offsets did not end within max_block_ms 400.*; commit waits for the offsets, abort drops them"
+    late = (
+        "send_offsets_to_transaction did not end within max_block_ms 400.*; "
+        "commit_transaction waits for the offsets, abort_transaction drops them"
+    )
     with Producer(bootstrap_servers=broker.bootstrap, transactional_id=stories.fresh("id"), **options) as producer:
         again_and_again(producer.init_transactions)
-        for end, offset in ((producer.abort, 4), (producer.commit, 5)):
-            producer.begin()
+        for end, offset in ((producer.abort_transaction, 4), (producer.commit_transaction, 5)):
+            producer.begin_transaction()
             with pytest.raises(TransactionTimeoutError, match=late):
-                producer.send_offsets({(topic, 0): offset}, GroupMetadata(group))
-            if end == producer.commit:
+                producer.send_offsets_to_transaction({(topic, 0): offset}, GroupMetadata(group))
+            if end == producer.commit_transaction:
                 broker.run(lambda: broker.cluster.create_topic(topic, 1, 1))
             again_and_again(end)
     with stories.consumer_of(broker.bootstrap, group_id=group) as consumer:
@@ -88,9 +91,9 @@ def test_brokers_of_old_releases_take_transactions_and_no_offsets_of_members(
         for story in WITHOUT_GROUPS:
             story(old.bootstrap)
         with stories.producer_of(old.bootstrap) as producer:
-            producer.begin()
+            producer.begin_transaction()
             with pytest.raises(FatalTransactionError, match=r"version.* 3 is needed: brokers of release 2\.5 or later"):
-                producer.send_offsets({("t", 0): 1}, GroupMetadata("g", 1, "m"))
+                producer.send_offsets_to_transaction({("t", 0): 1}, GroupMetadata("g", 1, "m"))
 
 
 @pytest.mark.case("TX-N01", "TX-N14", "TX-N15", "TX-R06")
@@ -109,20 +112,20 @@ def test_kills_in_the_middle_of_transactions_lose_nothing_and_show_nothing_twice
                 with producer.transaction():
                     for partition in (0, 1):
                         producer.send(topic, f"{life}-{turn}-{partition}", partition=partition)
-                    producer.send_offsets({(topic, 0): 10 * life + turn}, GroupMetadata(group))
+                    producer.send_offsets_to_transaction({(topic, 0): 10 * life + turn}, GroupMetadata(group))
                 committed += [f"{life}-{turn}-{partition}" for partition in (0, 1)]
-            producer.begin()
+            producer.begin_transaction()
             producer.send(topic, f"open-{life}", partition=0).result(20)
-            producer.send_offsets({(topic, 0): 999}, GroupMetadata(group))
+            producer.send_offsets_to_transaction({(topic, 0): 999}, GroupMetadata(group))
             process.kill()
             process.wait()
             process = start(tmp_path, port, policy)
             if life % 2:
                 producer.send(topic, f"more-{life}", partition=1).result(30)
-                producer.commit()
+                producer.commit_transaction()
                 committed += [f"open-{life}", f"more-{life}"]
             else:
-                producer.abort()
+                producer.abort_transaction()
             producer.close()
         assert stories.seen(bootstrap, topic, partitions=2) == sorted(committed)
         with stories.consumer_of(bootstrap, group_id=group) as consumer:

@@ -198,7 +198,7 @@ MUTANTS: list[tuple[Patch, dict[str, Any], set[str]]] = [
     (heartbeats_restart_no_session, {"faults": ()}, {"S16"}),
     (a_member_that_goes_leaves_its_target, {"faults": CHURN}, {"N1"}),
     (whoever_goes_begins_no_epoch, {"faults": CHURN}, {"N1"}),
-    (a_partition_is_left_out, {"faults": ()}, {"N1"}),
+    (a_partition_is_left_out, {"faults": ()}, {"CLIENT"}),
     (targets_are_computed_at_every_change, {"faults": CHURN, "interval_ms": 1_000}, {"N12"}),
     (a_late_target_forgets_who_came_back, {"static": True, "faults": CHURN, "solve_ms": 3_000}, {"N1"}),
     (answers_do_not_wait_for_the_log, {"faults": (("crash_broker", 4_000), *CHURN), "sync_ms": 1_000}, {"S26", "S20"}),

@@ -7,13 +7,14 @@ from dataclasses import replace
 import pytest
 
 from partita.consumer.group.commits import Kind
-from partita.consumer.topic_partition import OffsetAndMetadata, TopicPartition
 from partita.errors import FencedInstanceIdError
+from partita.offsets.topic_partition import OffsetAndMetadata, TopicPartition
 from partita.sim.clients.consumer import SimConsumer
 from partita.sim.fault_plan import Plan, draw
 from partita.sim.run import run_plan
 from partita.sim.simulation import Simulation
 from partita.sim.world.dice import Dice
+from partita.sim.world.network import Way
 from partita.sim.world.trace import Trace
 
 
@@ -60,7 +61,8 @@ class Scene:
         return self.simulation.clients[-1]
 
     def committed(self, tp: TopicPartition) -> int:
-        found = self.simulation.broker.coordinator.hard_state.committed("g", tp)
+        assert self.simulation.coordinator is not None
+        found = self.simulation.coordinator.hard_state.committed("g", tp)
         return -1 if found is None else found.offset
 
     def count(self, who: SimConsumer, kind: str, text: str) -> int:
@@ -119,7 +121,7 @@ def test_a_broker_restart_causes_no_rebalance() -> None:
     scene = Scene(clients=3)
     generation, members = scene.generation, scene.members
     for _ in range(5):
-        scene.simulation.broker.crash(2_000)
+        scene.simulation.crash(2_000)
         scene.run(8_000)
     assert scene.generation == generation
     assert scene.members == members
@@ -150,7 +152,9 @@ def test_a_commit_that_was_given_up_arrives_before_the_next_or_not_at_all() -> N
     network = scene.simulation.network
     for offset in (1, 2):
         if offset == 1:
-            network.stall(next(link for link in network.links if link.key != "main"), 3_000)
+            network.stall(
+                next(link for link in network.links if isinstance(link.key, Way) and link.key.lane == 1), 3_000
+            )
         operation = client.core.commits.commit(Kind.SYNC, {tp: OffsetAndMetadata(offset)})
         client.turn()
         scene.run(500)

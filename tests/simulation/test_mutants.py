@@ -17,17 +17,17 @@ from partita.consumer.core import ConsumerCore
 from partita.consumer.group import assigning
 from partita.consumer.group import join_exchange as join
 from partita.consumer.group.rebalance import Rebalance
-from partita.consumer.topic_partition import OffsetAndMetadata
-from partita.group import answers
 from partita.group.classic import heartbeat, removal, static_members, sync
 from partita.group.classic.leave import Leave
 from partita.group.guards import MEMBER_GUARDS, generation_is_another
 from partita.group.offsets import commit, delete, expiration, fetch
 from partita.group.records.log_records import CommittedOffset
+from partita.group.state import answers
 from partita.group.state.model import COMPLETING, Group
 from partita.group.state.shard import ShardState
 from partita.group.state.stored import group_record
 from partita.group.state.turn import Turn
+from partita.offsets.topic_partition import OffsetAndMetadata
 from partita.protocol.error_codes import ErrorCode
 from partita.sim.clients.application import Application
 from partita.sim.fault_plan import draw
@@ -130,14 +130,14 @@ def eager_members_keep_partitions(patch: pytest.MonkeyPatch) -> None:
 
 def offsets_are_not_found(patch: pytest.MonkeyPatch) -> None:
     """A committed offset reads as none (museum 168)."""
-    right = fetch._told
+    right = fetch._entry
 
     def wrong(found: Any, partition: Any) -> Any:
         answer = right(found, partition)
         answer.committed_offset = -1
         return answer
 
-    patch.setattr(fetch, "_told", wrong)
+    patch.setattr(fetch, "_entry", wrong)
 
 
 def assignments_are_mixed_up(patch: pytest.MonkeyPatch) -> None:
@@ -224,7 +224,7 @@ MUTANTS: list[tuple[Patch, dict[str, Any], set[str]]] = [
     (a_partition_is_left_out, DYNAMIC | {"assignors": ("cooperative-sticky",), "faults": CHURN}, {"S2"}),
     (assignments_are_mixed_up, DYNAMIC | {"faults": ()}, {"S1"}),
     (offsets_expire_under_members, KEPT | {"retention_ms": 8_000, "clients": 1, "work_ms": 2_000}, {"S24"}),
-    (offsets_expire_by_their_commit_alone, KEPT | {"retention_ms": 8_000, "clients": 1, "faults": ENDS}, {"S24"}),
+    (offsets_expire_by_their_commit_alone, KEPT | {"retention_ms": 4_000, "clients": 1, "faults": ENDS}, {"S24"}),
     (offsets_outlive_their_topic, KEPT, {"S20"}),
     (groups_with_members_are_deleted, KEPT, {"S25"}),
     (offsets_of_read_topics_are_deleted, KEPT, {"S25"}),

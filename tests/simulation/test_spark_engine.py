@@ -10,13 +10,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from partita.errors import GroupAuthorizationFailedError
-from partita.spark.options import parse_source
 from partita.spark.planning.lookups import CommitRefused, Committed
 from partita.spark.planning.offsets import decode, encode
 from partita.spark.planning.planner import RangeTask
 from partita.spark.planning.starts import DataLossError, SourceError
 from partita.spark.planning.stream_core import StreamCore
-from partita.spark.positions import TopicPartition
+from partita.spark.settings.options import parse_source
+from partita.spark.settings.positions import TopicPartition
 from support.clock import ManualClock
 from support.spark.cluster import MemoryCluster
 from support.spark.engine_simulator import Crashed, CrashPoint, EngineSimulator, Trigger

@@ -11,13 +11,13 @@ from typing import Any
 
 import pytest
 
-from partita.spark.options import parse_source
 from partita.spark.planning.lookups import CommitRefused, Committed
 from partita.spark.planning.membership import Holding
 from partita.spark.planning.offsets import decode, encode
 from partita.spark.planning.planner import RangeTask
 from partita.spark.planning.stream_core import StreamCore
-from partita.spark.positions import TopicPartition
+from partita.spark.settings.options import parse_source
+from partita.spark.settings.positions import TopicPartition
 from support.clock import ManualClock
 from support.spark.cluster import MemoryCluster, Part
 from support.spark.engine_simulator import Crashed, CrashPoint, EngineSimulator, Trigger

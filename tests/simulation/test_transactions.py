@@ -16,6 +16,10 @@ from partita.group.guards import MEMBER_GUARDS, first_error
 from partita.group.offsets import transactional
 from partita.group.records.hard_state import HardState
 from partita.log.producer_state import ProducerStates
+from partita.producer import answers, core
+from partita.producer.accumulator import PartitionQueue
+from partita.producer.answers import Place
+from partita.producer.answers import Verdict as BatchVerdict
 from partita.protocol.error_codes import ErrorCode
 from partita.records.fetched_batches import FetchedBatches
 from partita.sim.run import Verdict, run_transactions, simulate_transactions
@@ -33,7 +37,7 @@ from partita.transactions.model import Transaction
 from partita.transactions.shard import Entry, Turn
 
 SAFETY, LIVENESS = range(1, 4), range(1, 6)
-SEEDS_MAX = 12
+SEEDS_MAX = 40
 _PRINT = "from partita.sim.run import *; print([simulate_transactions(s, minutes=0.05).digest for s in (1, 2)])"
 
 
@@ -188,6 +192,36 @@ def what_version_2_decided_cannot_be_stored_below(patch: pytest.MonkeyPatch) -> 
     patch.setattr(shard, "record_of", store)
 
 
+def judged(patch: pytest.MonkeyPatch, worse: Callable[[BatchVerdict, Place], bool]) -> None:
+    """Let batches fail that the producer sends again."""
+
+    def judge(code: ErrorCode, place: Place, *, names_records: bool = False) -> BatchVerdict:
+        verdict = answers.judge(code, place, names_records=names_records)
+        return BatchVerdict.FAILED if worse(verdict, place) else verdict
+
+    patch.setattr(core, "judge", judge)
+
+
+def what_follows_a_refused_batch_fails(patch: pytest.MonkeyPatch) -> None:
+    """Audit of the clients, D1: out of order counted as lost once the refused batch was done."""
+    judged(patch, lambda verdict, place: verdict is BatchVerdict.BEHIND and place.is_first)
+
+
+def batches_that_are_too_large_fail(patch: pytest.MonkeyPatch) -> None:
+    """Audit of the clients, D2."""
+    judged(patch, lambda verdict, place: verdict is BatchVerdict.HALVES)
+
+
+def neighbours_of_a_refused_record_fail(patch: pytest.MonkeyPatch) -> None:
+    """As in Kafka's own producer."""
+    judged(patch, lambda verdict, place: verdict is BatchVerdict.IN_PART)
+
+
+def numbers_that_may_be_in_the_log_are_given_up(patch: pytest.MonkeyPatch) -> None:
+    """Kafka: unresolved sequences."""
+    patch.setattr(PartitionQueue, "needs_epoch", lambda self, batch: self.must_bump)
+
+
 LIVELY: dict[str, Any] = {
     "writers": 4, "ids": 2, "copiers": 1, "group_protocol": "none", "readers": 1, "level": 2, "old_clients": 0.3,
     "records_max": 4, "pause_ms": 0, "linger_ms": 0, "transaction_ms": 2_000, "delay_ms": 5, "slow_up": False,
@@ -205,7 +239,11 @@ MUTANTS: tuple[tuple[Patch, dict[str, Any], set[str]], ...] = (
     (answers_before_the_record_is_durable, {"sync_ms": 100}, {"TI12", "TI7"}),
     (timeouts_are_forgotten, {"ids": 4}, {"TL1", "TL2"}),
     (markers_of_earlier_epochs_are_taken, {"faults": (("forge_marker", 200),)}, {"TI6"}),
-    (markers_for_a_deleted_topic_are_waited_for, {"faults": (("delete_topic", 500),)}, {"TL1", "TL2", "TL6"}),
+    (
+        markers_for_a_deleted_topic_are_waited_for,
+        {**SLOW_MARKERS, "faults": (("delete_topic", 500),)},
+        {"TL1", "TL2", "TL6"},
+    ),
     (replaced_members_commit_in_transactions, {**MEMBERS, **JUMPS}, {"TI11"}),
     (pending_offsets_are_not_waited_for, {**MEMBERS, **SLOW_MARKERS, **JUMPS}, {"TI11"}),
     (
@@ -214,6 +252,14 @@ MUTANTS: tuple[tuple[Patch, dict[str, Any], set[str]], ...] = (
         {"E", "ASSERT", "TL2"},
     ),
     (readers_keep_aborted_producers, {"old_clients": 1.0}, {"TI2", "TI11"}),
+    (what_follows_a_refused_batch_fails, {"faults": ()}, {"TI15"}),
+    (batches_that_are_too_large_fail, {"faults": ()}, {"TI15"}),
+    (neighbours_of_a_refused_record_fail, {"faults": ()}, {"TI15"}),
+    (
+        numbers_that_may_be_in_the_log_are_given_up,
+        {"faults": (("jump_clock", 50),), "sync_ms": 100},
+        {"TI15"},
+    ),
 )
 
 

@@ -18,7 +18,7 @@ from partita.registry.schema import Schema
 
 
 class Service(ThreadingHTTPServer):
-    """`answers_with` is a status that every request gets instead, 0 for none; `asked` counts requests."""
+    """`answers_with` is a status or an object that every request gets instead, 0 for none; `asked` counts requests."""
 
     daemon_threads = True
 
@@ -26,7 +26,7 @@ class Service(ThreadingHTTPServer):
         super().__init__(("127.0.0.1", 0), Handler)
         self.registry = registry
         self.authorization = authorization
-        self.answers_with = 0
+        self.answers_with: int | dict[str, Any] = 0
         self.asked = 0
 
     @property
@@ -51,15 +51,17 @@ class Handler(BaseHTTPRequestHandler):
     def _answer(self, body: dict[str, Any] | None) -> None:
         service = self.server
         service.asked += 1
-        if service.answers_with:
-            self._send(service.answers_with, {"message": "not today"})
+        if isinstance(service.answers_with, dict):
+            self._send(200, service.answers_with)
+        elif service.answers_with:
+            self._refuse(service.answers_with, "not today")
         elif service.authorization not in (None, self.headers.get("Authorization")):
-            self._send(401, {"message": "who are you?"})
+            self._refuse(401, "who are you?")
         else:
             try:
                 self._send(200, self._found([unquote(part) for part in self.path.split("?")[0].split("/")[1:]], body))
             except RegistryError as error:
-                self._send(404, {"message": str(error)})
+                self._refuse(404, str(error))
 
     def _found(self, path: list[str], body: dict[str, Any] | None) -> dict[str, Any]:
         registry = self.server.registry
@@ -74,6 +76,9 @@ class Handler(BaseHTTPRequestHandler):
             case ["subjects", subject, "versions", number]:
                 return _told(registry.version(subject, int(number)))
         raise RegistryError("no such path")
+
+    def _refuse(self, status: int, message: str) -> None:
+        self._send(status, {"error_code": 100 * status + 1, "message": message})
 
     def _send(self, status: int, body: dict[str, Any]) -> None:
         content = json.dumps(body).encode()

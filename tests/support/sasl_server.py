@@ -77,6 +77,7 @@ class SaslAnswers:
     def _step_of_scram(self, message: str) -> SaslAuthenticateResponse:
         if self._scram is None:
             first = scram.parse_client_first(message)
+            self.extensions = first.extensions
             challenge = scram.server_first(first, "the-server", SALT, self.iterations)
             self._scram = first, challenge
             return SaslAuthenticateResponse(auth_bytes=self.tell(challenge).encode())

@@ -34,6 +34,12 @@ def test_a_dict_in_dotted_spelling_is_accepted() -> None:
         ({"linger_sm": 1}, "did you mean 'linger_ms'"),
         ({"linger.sm": 1}, "did you mean 'linger.ms'"),
         ({"zzzzzzzzzz": 1}, "unknown option 'zzzzzzzzzz'$"),
+        (
+            {"socket_timeout_ms": 1, "debug": "all", "linger": 1},
+            "unknown option 'socket_timeout_ms'; did you mean 'request_timeout_ms'.*; "
+            "unknown option 'debug'; set the level of the logger 'partita' instead; "
+            "unknown option 'linger'; did you mean 'linger_ms'",
+        ),
         ({"linger": 1}, "unknown option 'linger'; did you mean 'linger_ms'"),
         ({"linger": 1}, "did you mean 'linger_ms'"),
         ({"consumer_timeout_ms": 1}, r"unknown option 'consumer_timeout_ms'; give poll\(\) a timeout instead$"),

@@ -10,13 +10,14 @@ import inspect
 import pickle
 import re
 import typing
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
+from unittest.mock import Mock, create_autospec
 
 import pytest
 
-from partita import Admin, AsyncAdmin, AsyncConsumer, AsyncProducer, Consumer, Producer
+from partita import Admin, AsyncAdmin, AsyncConsumer, AsyncProducer, Broker, Consumer, Producer
 
 
 @dataclass(frozen=True)
@@ -28,6 +29,7 @@ class Faces:
     only_blocking: dict[str, str] = field(default_factory=dict)
     only_asyncio: dict[str, str] = field(default_factory=dict)
     other_parameters: dict[str, str] = field(default_factory=dict)
+    waits_itself: dict[str, str] = field(default_factory=dict)
 
     def __str__(self) -> str:
         return self.blocking.__name__
@@ -38,11 +40,11 @@ FACES = (
     Faces(
         Producer,
         AsyncProducer,
-        only_blocking={"config": "what tests and the dead letters read"},
         only_asyncio={
             "start": "`async with` starts it; so does this, without a block",
             "room": "`send` cannot wait in asyncio; it says to await this",
         },
+        waits_itself={"send": "the blocking one waits while the buffer is full"},
         other_parameters={"flush": "asyncio.timeout is the time-out there"},
     ),
     Faces(
@@ -53,15 +55,15 @@ FACES = (
 )
 
 
-def calls(face: type | Consumer) -> set[str]:
-    return {name for name in dir(face) if not name.startswith("_") and name != "over"}
+EACH = [pytest.param(face, id=face.__name__) for faces in FACES for face in (faces.blocking, faces.asyncio)]
 
 
-@pytest.fixture
-def consumer() -> Iterator[Consumer]:
-    made = Consumer(bootstrap_servers="127.0.0.1:1")
-    yield made
-    made.close(0)
+def calls(face: type) -> set[str]:
+    return {name for name in dir(face) if not name.startswith("_")}
+
+
+def functions(face: type) -> set[str]:
+    return {name for name in calls(face) if inspect.isfunction(inspect.getattr_static(face, name))}
 
 
 def shape(call: object) -> list[tuple[str, object, object, object]]:
@@ -87,9 +89,8 @@ PAIRS = [
 
 
 @pytest.mark.parametrize("faces", FACES, ids=str)
-def test_both_faces_have_the_same_calls(faces: Faces, consumer: Consumer) -> None:
-    blocking = calls(consumer if faces.blocking is Consumer else faces.blocking)
-    asyncio = calls(faces.asyncio)
+def test_both_faces_have_the_same_calls(faces: Faces) -> None:
+    blocking, asyncio = calls(faces.blocking), calls(faces.asyncio)
     assert blocking - asyncio == set(faces.only_blocking)
     assert asyncio - blocking == set(faces.only_asyncio)
 
@@ -117,12 +118,54 @@ def receiver(overload: Callable[..., Any]) -> str:
     return one_face(inspect.signature(overload).parameters["self"].annotation)
 
 
-def test_consumers_take_over_calls_as_they_are(consumer: Consumer) -> None:
-    """Calls that never wait are the same functions, so they cannot differ."""
-    taken = calls(consumer) - calls(Consumer)
-    assert taken == calls(AsyncConsumer) - calls(Consumer)
-    assert all(getattr(consumer, name).__func__ is getattr(AsyncConsumer, name) for name in taken)
-    assert {"subscribe", "seek", "pause", "done"} <= taken
+@pytest.mark.parametrize("faces", FACES, ids=str)
+def test_calls_that_do_not_wait_are_one_function_and_the_others_are_awaited_on_one_face(faces: Faces) -> None:
+    for name in functions(faces.blocking) & functions(faces.asyncio) - set(faces.waits_itself):
+        blocking, asyncio = getattr(faces.blocking, name), getattr(faces.asyncio, name)
+        waits = inspect.iscoroutinefunction(asyncio) or "Async" in str(inspect.signature(asyncio).return_annotation)
+        assert (blocking is asyncio) is not waits, name
+        assert not inspect.iscoroutinefunction(blocking), name
+
+
+@pytest.mark.parametrize("face", EACH)
+def test_every_call_stands_on_the_class(face: Any) -> None:
+    """Finding D5: 24 calls of a consumer were attributes of its instances."""
+    client = face(bootstrap_servers="127.0.0.1:1")
+    assert not [name for name in vars(client) if not name.startswith("_")]
+    assert dict(inspect.getmembers(client)).keys() >= functions(face)
+    assert all(inspect.getdoc(getattr(face, name)) for name in calls(face))
+
+
+@pytest.mark.parametrize("face", EACH)
+def test_a_mock_has_every_call_with_its_parameters(face: type) -> None:
+    """Finding D5: "Mock object has no attribute 'subscribe'"."""
+    double, loose = create_autospec(face), Mock(spec=face)
+    for name in functions(face):
+        assert shape(getattr(double.return_value, name)) == shape(getattr(face, name))
+        assert callable(getattr(loose, name))
+        with pytest.raises(TypeError):
+            getattr(double.return_value, name)(no_such_parameter=1)
+
+
+@pytest.mark.parametrize("face", EACH)
+def test_a_subclass_and_a_patch_may_stand_before_every_call(face: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Finding D5: an override was silently not called, and `super()` had no such method."""
+    seen: list[str] = []
+
+    def instead(name: str) -> Callable[..., Any]:
+        return lambda self: seen.append(f"{type(self).__name__}.{name}")
+
+    names = sorted(functions(face))
+    derived = type("Derived", (face,), {name: instead(name) for name in names})
+    client = derived(bootstrap_servers="127.0.0.1:1")
+    assert all(callable(getattr(super(derived, client), name)) for name in names)
+    patched = face(bootstrap_servers="127.0.0.1:1")
+    for name in names:
+        monkeypatch.setattr(face, name, instead(name))
+        getattr(client, name)()
+        getattr(patched, name)()
+    assert seen == [f"{kind}.{name}" for name in names for kind in ("Derived", face.__name__)]
+    monkeypatch.undo()
 
 
 @pytest.mark.parametrize("kind", [Admin, AsyncAdmin, AsyncConsumer, AsyncProducer, Consumer, Producer])
@@ -132,3 +175,22 @@ def test_a_client_is_not_pickled_and_the_message_says_what_to_do(kind: type, cop
     client = kind(bootstrap_servers="127.0.0.1:1")
     with pytest.raises(TypeError, match=f"a {kind.__name__} cannot be pickled or copied: .* make a {kind.__name__} "):
         copied(client)
+
+
+@pytest.mark.parametrize("kind", [Admin, AsyncAdmin, AsyncConsumer, AsyncProducer, Consumer, Producer])
+def test_looking_at_a_client_raises_nothing(kind: type) -> None:
+    """Clients, D5: `inspect.getmembers(producer)` raised TransactionMisuseError."""
+    client = kind(bootstrap_servers="127.0.0.1:1")
+    assert inspect.getmembers(client)
+    if kind in (Admin, Consumer, Producer):
+        client.close()
+        assert inspect.getmembers(client)
+        with Broker() as broker, kind(bootstrap_servers=broker.bootstrap) as used:
+            assert inspect.getmembers(used)
+
+
+@pytest.mark.parametrize("kind", [Admin, AsyncAdmin, AsyncConsumer, AsyncProducer, Consumer, Producer])
+def test_each_call_has_one_name(kind: type) -> None:
+    """Clients, 4: `begin` beside `begin_transaction` made every reader ask for the difference."""
+    names = functions(kind)
+    assert len({getattr(kind, name) for name in names}) == len(names)

@@ -9,14 +9,22 @@ Works on our broker and on any Kafka.
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
+import logging
+import os
 import threading
 import time
-from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal, Unpack
+import weakref
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Literal, NoReturn, Self, Unpack
 
-from partita.admin import acls as access
-from partita.admin import configs, groups, offsets, placement, reset_plan, scram, topics, transactions
+from partita.admin import configs, groups, offsets, placement, reset_plan, topics, transactions
 from partita.admin import quotas as quota_calls
+from partita.admin.access import acls as access
+from partita.admin.access import delegation_tokens as lent
+from partita.admin.access import scram
+from partita.admin.access.scram import ScramCredential, ScramUser
 from partita.admin.config import admin_config
 from partita.admin.configs import Kind
 from partita.admin.missing_rights import needs
@@ -28,76 +36,72 @@ from partita.admin.results import (
     ClusterDescription,
     CommittedOffset,
     ConfigEntry,
+    ConfigResource,
     CreatedTopic,
+    FeatureDescription,
     FoundOffset,
     GroupDescription,
     GroupListing,
+    LogDirDescription,
     OngoingMove,
     OpenTransaction,
     PartitionLag,
     ProducerDescription,
+    QuorumDescription,
     ResetPlan,
     TopicDescription,
     TopicListing,
     TransactionDescription,
     TransactionListing,
 )
-from partita.admin.scram import ScramCredential, ScramUser
 from partita.admin.topics import NewTopic, names_of
 from partita.metrics.registry import Metrics, by_text, prometheus
+from partita.net.broker_news import WARNINGS
 from partita.net.cluster import Cluster
-from partita.net.loop_thread import not_pickled
+from partita.net.config import ClientConfig
+from partita.net.loop_thread import LoopThread, not_pickled
 from partita.net.metrics import NetworkMetrics
+from partita.offsets.topic_partition import OffsetAndMetadata
 from partita.protocol.messages.metadata import MetadataRequest
 from partita.security.rights.acls import AclBinding, AclFilter
+from partita.wording import Note
 
 if TYPE_CHECKING:
     from partita.admin.option_types import AdminOptions
 
+_LOG = logging.getLogger("partita.admin")
 Isolation = Literal["read_uncommitted", "read_committed"]
 
 
-class AsyncAdmin:
-    """Every call is a coroutine, ends within default.api.timeout.ms, and raises KafkaError for what a broker refuses.
+class _Notes:
+    """Takes the news of the cluster: logs it, and calls with it what `on_note` was given."""
 
-    Calls for several things at once raise that error if one was asked for, and SomeFailed otherwise.
-    """
+    heard: Callable[[Note], object] | None = None
+
+    def __call__(self, kind: str, text: str, fields: dict[str, Any]) -> None:
+        _LOG.log(logging.WARNING if kind in WARNINGS else logging.INFO, "%s", text, extra={"kind": kind})
+        if self.heard is not None:
+            try:
+                self.heard(Note(kind, text, fields))
+            except Exception:
+                _LOG.exception("the function given to on_note raised")
+
+
+class AdminCalls:
+    """The calls that never wait: both faces derive from them."""
 
     __reduce__ = not_pickled
+    _config: ClientConfig
+    _metrics: Metrics
+    _notes: _Notes
 
-    def __init__(self, config: Mapping[str, Any] | None = None, /, **options: Unpack[AdminOptions]) -> None:
-        self._servers, self._config = admin_config(config, dict(options))
-        self._cluster: Cluster | None = None
-        self._metrics = Metrics(self._config.metrics_sample_window_ms, self._config.metrics_num_samples)
-        self._network = NetworkMetrics(self._metrics, "admin-client", self._open_count)
+    def set_sasl_credentials(self, username: str, password: str) -> None:
+        """Log in as this user at new connections and when a login is renewed (PLAIN, SCRAM). From any thread."""
+        self._config.security.set_login(username, password)
 
-    async def __aenter__(self) -> AsyncAdmin:
-        await self.start()
-        return self
-
-    async def __aexit__(self, *_: object) -> None:
-        await self.close()
-
-    async def start(self) -> AsyncAdmin:
-        """Find the cluster within socket.connection.setup.timeout.ms; `async with` does this."""
-        cluster = Cluster(self._servers, self._config)
-        cluster.pool.metrics = self._network
-        self._network.runs_on(threading.get_ident())
-        within_ms = min(self._config.socket_connection_setup_timeout_ms, self._config.default_api_timeout_ms)
-        try:
-            await cluster.retry(lambda: cluster.request(None, MetadataRequest(topics=[])), timeout_ms=within_ms)
-            await cluster.refresh([])
-        except BaseException:
-            cluster.close()
-            raise
-        self._cluster = cluster
-        return self
-
-    async def close(self) -> None:
-        """Disconnect. May be called again."""
-        if self._cluster is not None:
-            self._cluster.close()
-            self._cluster = None
+    def on_note(self, heard: Callable[[Note], object] | None) -> None:
+        """Call this with every Note, on the client's loop: brokers that cannot be reached, go, come, and throttle."""
+        self._notes.heard = heard
 
     def metrics(self) -> dict[str, float]:
         """Every number by Kafka's name, such as `request-size-avg`; averages and rates are over the last minute."""
@@ -109,10 +113,60 @@ class AsyncAdmin:
             self._metrics, "kafka.admin.client", time.monotonic() * 1000, client_id=self._config.client_id
         )
 
-    @property
-    def _user(self) -> str | None:
-        """The name that the client logs in with; None without a login."""
-        return self._config.security.user
+
+class AsyncAdmin(AdminCalls):
+    """Every call is a coroutine, ends within default.api.timeout.ms, and raises KafkaError for what a broker refuses.
+
+    Calls for several things at once raise that error if one was asked for, and SomeFailed otherwise.
+    """
+
+    def __init__(self, config: Mapping[str, Any] | None = None, /, **options: Unpack[AdminOptions]) -> None:
+        self._servers, self._config = admin_config(config, dict(options))
+        self._cluster: Cluster | None = None
+        self._notes = _Notes()
+        self._metrics = Metrics(self._config.metrics_sample_window_ms, self._config.metrics_num_samples)
+        open_count = weakref.WeakMethod(self._open_count)  # connections hold the metrics, and must not hold the client
+        self._network = NetworkMetrics(self._metrics, "admin-client", lambda: (open_count() or int)())
+        self._home: tuple[asyncio.AbstractEventLoop, int] | None = None
+        self._thread: LoopThread | None = None
+        """The thread of the loop, if it is not the application's."""
+
+    async def __aenter__(self) -> Self:
+        await self.start()
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
+
+    async def start(self) -> Self:
+        """Find the cluster within socket.connection.setup.timeout.ms; `async with` does this."""
+        cluster = Cluster(self._servers, self._config)
+        cluster.pool.metrics = self._network
+        cluster.pool.news.heard = self._notes
+        self._network.runs_on(threading.get_ident())
+        within_ms = min(self._config.socket_connection_setup_timeout_ms, self._config.default_api_timeout_ms)
+        try:
+            await cluster.retry(lambda: cluster.request(None, MetadataRequest(topics=[])), timeout_ms=within_ms)
+            await cluster.refresh([])
+        except BaseException:
+            cluster.close()
+            raise
+        self._cluster = cluster
+        self._home = asyncio.get_running_loop(), os.getpid()
+        return self
+
+    def __del__(self) -> None:
+        """Collected without close: connections and thread are given back by their own loop."""
+        cluster, thread = getattr(self, "_cluster", None), getattr(self, "_thread", None)
+        if cluster is not None and self._home is not None and self._home[1] == os.getpid():
+            with contextlib.suppress(RuntimeError):  # the loop is closed, and its sockets with it
+                self._home[0].call_soon_threadsafe(_give_back, cluster, thread)
+
+    async def close(self) -> None:
+        """Disconnect. May be called again."""
+        if self._cluster is not None:
+            self._cluster.close()
+            self._cluster = None
 
     def _open_count(self) -> int:
         return 0 if self._cluster is None else self._cluster.pool.open_count
@@ -120,22 +174,14 @@ class AsyncAdmin:
     @property
     def cluster(self) -> Cluster:
         """The connections in use."""
-        if self._cluster is None:
-            raise RuntimeError("the admin client is not started, or closed; use `async with Admin(...) as admin`")
-        return self._cluster
-
-    # Topics
+        return self._cluster or _NOT_STARTED
 
     @needs(topic="CREATE", cluster="CREATE")
     async def create_topics(
         self, *new: NewTopic | str, validate_only: bool = False, timeout_ms: int = 30_000
     ) -> list[CreatedTopic]:
         """Create topics, each given as NewTopic or by name alone; with `validate_only` only say if it would work."""
-        for topic in new:
-            if not isinstance(topic, NewTopic | str):
-                raise TypeError(f"create_topics takes names and NewTopics one after the other, not {topic!r}")
-        wanted = [topic if isinstance(topic, NewTopic) else NewTopic(topic) for topic in new]
-        return await topics.create_topics(self.cluster, wanted, validate_only=validate_only, timeout_ms=timeout_ms)
+        return await topics.create_topics(self.cluster, new, validate_only=validate_only, timeout_ms=timeout_ms)
 
     @needs(topic="CREATE", cluster="CREATE")
     async def create_topic(
@@ -181,6 +227,14 @@ class AsyncAdmin:
             self.cluster, topic, total, replicas=replicas, validate_only=validate_only, timeout_ms=timeout_ms
         )
 
+    @needs(topic="DESCRIBE")
+    async def wait_for_topics(self, names: str | Iterable[str], *, timeout: float = 30.0) -> None:
+        """Return once every node knows these topics and the leaders of their partitions, within `timeout` seconds.
+
+        Raises UnknownTopicOrPartitionError, or what else is lacking.
+        """
+        await topics.wait_for_topics(self.cluster, names_of(names), int(timeout * 1000))
+
     async def describe_cluster(self) -> ClusterDescription:
         """The cluster's id, its controller, and the nodes that are alive."""
         return await topics.describe_cluster(self.cluster)
@@ -189,7 +243,36 @@ class AsyncAdmin:
         """The APIs that a node serves, with their versions; without `node_id`, those of the node with the lowest id."""
         return await placement.api_versions(self.cluster, node_id)
 
-    # Access
+    @needs(cluster="DESCRIBE")
+    async def describe_log_dirs(self, node_ids: Iterable[int] | None = None) -> list[LogDirDescription]:
+        """The log directories of nodes (None: of all), with the size of each replica in them."""
+        return await placement.describe_log_dirs(self.cluster, node_ids)
+
+    async def describe_features(self, node_id: int | None = None) -> FeatureDescription:
+        """The levels of features in force, such as metadata.version, and those that a node (None: any) supports."""
+        return await placement.describe_features(self.cluster, node_id)
+
+    @needs(cluster="ALTER")
+    async def update_features(
+        self,
+        levels: Mapping[str, int],
+        *,
+        how: placement.Upgrade = "upgrade",
+        validate_only: bool = False,
+        timeout_ms: int = 60_000,
+    ) -> None:
+        """Set feature levels, 0 to turn one off. A lower level needs `how` "safe_downgrade" or "unsafe_downgrade".
+
+        Raises InvalidUpdateVersionError, and UnsupportedVersionError on a broker of Partita, whose levels are options.
+        """
+        await placement.update_features(
+            self.cluster, levels, how=how, validate_only=validate_only, timeout_ms=timeout_ms
+        )
+
+    @needs(cluster="DESCRIBE")
+    async def describe_metadata_quorum(self) -> QuorumDescription:
+        """The controllers that keep the cluster's metadata, and how far each has come in its log."""
+        return await placement.describe_quorum(self.cluster)
 
     @needs(cluster="ALTER")
     async def create_acls(self, *acls: AclBinding | str) -> None:
@@ -207,12 +290,7 @@ class AsyncAdmin:
     @needs(cluster="ALTER")
     async def delete_acls(self, *wanted: AclFilter | AclBinding | str) -> list[AclBinding]:
         """Remove the ACLs that filters select, or just these ACLs, and return what was removed."""
-        filters = [
-            each
-            for given in wanted
-            for each in ([given] if isinstance(given, AclFilter) else map(access.filter_for, access.bindings([given])))
-        ]
-        return await access.delete_acls(self.cluster, filters)
+        return await access.delete_acls(self.cluster, access.filters(wanted))
 
     @needs(cluster="ALTER_CONFIGS")
     async def alter_client_quotas(
@@ -254,7 +332,10 @@ class AsyncAdmin:
         """The SCRAM credentials of users, or of all; a user without one is left out."""
         return await scram.describe_scram_users(self.cluster, users)
 
-    # Placement of partitions
+    create_delegation_token = lent.create_delegation_token
+    renew_delegation_token = lent.renew_delegation_token
+    expire_delegation_token = lent.expire_delegation_token
+    describe_delegation_tokens = lent.describe_delegation_tokens
 
     @needs(cluster="ALTER")
     async def elect_leaders(
@@ -286,8 +367,6 @@ class AsyncAdmin:
     async def list_partition_reassignments(self, *, timeout_ms: int = 30_000) -> list[OngoingMove]:
         """The moves that are not finished yet."""
         return await placement.list_moves(self.cluster, timeout_ms=timeout_ms)
-
-    # Options
 
     @needs(topic="DESCRIBE_CONFIGS", group="DESCRIBE_CONFIGS", cluster="DESCRIBE_CONFIGS")
     async def describe_configs(
@@ -326,7 +405,10 @@ class AsyncAdmin:
             validate_only=validate_only,
         )
 
-    # Offsets and records of partitions
+    @needs(cluster="DESCRIBE_CONFIGS")
+    async def list_config_resources(self, kinds: Iterable[str] | None = None) -> list[ConfigResource]:
+        """Resources with options: of kinds "topic", "broker", "broker_logger", "client_metrics", "group", or of all."""
+        return await configs.list_config_resources(self.cluster, kinds)
 
     @needs(topic="DESCRIBE")
     async def list_offsets(
@@ -347,8 +429,6 @@ class AsyncAdmin:
         Raises OffsetOutOfRangeError for an offset beyond the high watermark.
         """
         return await offsets.delete_records(self.cluster, before, timeout_ms=timeout_ms)
-
-    # Transactions
 
     async def list_transactions(
         self,
@@ -378,8 +458,13 @@ class AsyncAdmin:
 
     @needs(transaction="WRITE")
     async def fence_producers(self, ids: str | Iterable[str]) -> dict[str, tuple[int, int]]:
-        """Fence whoever uses these transactional ids, abort what they left open; return each producer id and epoch."""
+        """Fence the users of these transactional ids, abort what they left open; return each producer id and epoch."""
         return {name: await transactions.fence_producer(self.cluster, name) for name in names_of(ids)}
+
+    @needs(transaction="WRITE")
+    async def force_terminate_transaction(self, transactional_id: str) -> None:
+        """Abort the open transaction of an id, prepared or not, and fence its producer."""
+        await transactions.fence_producer(self.cluster, transactional_id)
 
     async def find_hanging_transactions(
         self,
@@ -391,9 +476,6 @@ class AsyncAdmin:
 
         Only those whose last record is older than `max_transaction_timeout_ms` are looked at.
         """
-        if partitions is None:
-            view = await self.cluster.topics(None)
-            partitions = [(name, part.partition) for name, topic in view.items() for part in topic.partitions]
         now_ms = time.time_ns() // 1_000_000
         return await transactions.find_hanging(self.cluster, partitions, now_ms, max_transaction_timeout_ms)
 
@@ -403,14 +485,7 @@ class AsyncAdmin:
 
         Meant for what `find_hanging_transactions` finds. Raises ValueError when no transaction is open there.
         """
-        told = await transactions.describe_producers(self.cluster, [(topic, partition)])
-        open_ones = [p for p in told[topic, partition] if p.open_since_offset == start_offset]
-        if not open_ones:
-            raise ValueError(f"no open transaction begins at offset {start_offset} of {topic}-{partition}")
-        await transactions.abort_open(self.cluster, (topic, partition), open_ones[0])
-        return open_ones[0]
-
-    # Groups
+        return await transactions.abort_hanging(self.cluster, (topic, partition), start_offset)
 
     async def list_groups(self, *, states: Iterable[str] = (), types: Iterable[str] = ()) -> list[GroupListing]:
         """All groups of the cluster, or those in certain states ("Stable") or of certain types ("classic")."""
@@ -420,6 +495,30 @@ class AsyncAdmin:
     async def describe_group(self, group_id: str) -> GroupDescription:
         """State, assignor, coordinator, and members with what they hold. Raises GroupIdNotFoundError."""
         return await groups.describe_group(self.cluster, group_id)
+
+    @needs(group="DESCRIBE")
+    async def describe_consumer_groups(self, group_ids: Iterable[str]) -> dict[str, GroupDescription]:
+        """As `describe_group`, of several groups at once. Raises SomeFailed for those that do not exist."""
+        return await groups.of_several(group_ids, lambda group_id: groups.describe_group(self.cluster, group_id))
+
+    @needs(group="READ")
+    async def remove_members_from_consumer_group(
+        self,
+        group_id: str,
+        *,
+        instance_ids: Iterable[str] = (),
+        member_ids: Iterable[str] = (),
+        everyone: bool = False,
+        reason: str = "removed by an administrator",
+    ) -> None:
+        """Have members leave, named by instance or member id, or `everyone`; those that still run join again.
+
+        Raises UnknownMemberIdError, or SomeFailed, for members that the group does not have.
+        """
+        if everyone:
+            await groups.remove_all_members(self.cluster, group_id, reason)
+        else:
+            await groups.remove_members(self.cluster, group_id, instance_ids, member_ids, reason)
 
     @needs(group="DESCRIBE", topic="DESCRIBE")
     async def group_lag(self, group_id: str) -> list[PartitionLag]:
@@ -436,12 +535,17 @@ class AsyncAdmin:
 
     @needs(group="DESCRIBE")
     async def group_offsets(self, group_id: str) -> list[CommittedOffset]:
-        """What the group has committed; empty for a group that does not exist."""
+        """Return the group's committed offsets; empty for a group that does not exist."""
         return await groups.committed_offsets(self.cluster, group_id)
 
+    @needs(group="DESCRIBE")
+    async def list_consumer_group_offsets(self, group_ids: Iterable[str]) -> dict[str, list[CommittedOffset]]:
+        """As `group_offsets`, of several groups at once."""
+        return await groups.of_several(group_ids, lambda group_id: groups.committed_offsets(self.cluster, group_id))
+
     @needs(group="READ", topic="READ")
-    async def alter_group_offsets(self, group_id: str, new: Mapping[TopicPartition, int]) -> None:
-        """Commit offsets (the next ones to read) on behalf of a group without members.
+    async def alter_group_offsets(self, group_id: str, new: Mapping[TopicPartition, int | OffsetAndMetadata]) -> None:
+        """Commit offsets (the next ones to read) on behalf of a group without members, alone or with metadata.
 
         Raises UnknownMemberIdError while it has some.
         """
@@ -449,21 +553,37 @@ class AsyncAdmin:
 
     @needs(group="DELETE", topic="READ")
     async def delete_group_offsets(self, group_id: str, partitions: Iterable[TopicPartition]) -> None:
-        """Forget committed offsets. Raises GroupSubscribedToTopicError for topics somebody reads."""
+        """Delete committed offsets. Raises GroupSubscribedToTopicError for topics that the group is subscribed to."""
         await groups.delete_offsets(self.cluster, group_id, partitions)
 
     async def plan_reset(
         self, group_id: str, target: Target, partitions: Iterable[TopicPartition | str] | None = None
     ) -> ResetPlan:
-        """What `apply_reset` would do: nothing is changed yet.
+        """Return the changes that `apply_reset` would make, without making them.
 
-        `partitions` are (topic, partition) pairs or topics, whole; None means all the group has committed. Raises
+        `partitions` are (topic, partition) pairs or whole topics; None means all the group has committed. Raises
         NonEmptyGroupError while the group has members.
         """
         return await reset_plan.make_plan(self.cluster, group_id, target, partitions)
 
     async def apply_reset(self, plan: ResetPlan) -> None:
-        """Commit the offsets of a plan. Raises UnknownMemberIdError when somebody joined since."""
+        """Commit the offsets of a plan. Raises UnknownMemberIdError if a member has joined since it was made."""
         await groups.write_offsets(
             self.cluster, plan.group_id, {(move.topic, move.partition): move.after for move in plan.moves}
         )
+
+
+class _NotStarted:
+    """Stands for the connections of a client that has none, so that only their use is an error, not a look."""
+
+    def __getattr__(self, name: str) -> NoReturn:
+        raise RuntimeError("the admin client is not started, or closed; use `async with AsyncAdmin(...) as admin:`")
+
+
+_NOT_STARTED: Any = _NotStarted()
+
+
+def _give_back(cluster: Cluster, thread: LoopThread | None) -> None:
+    cluster.close()
+    if thread is not None:
+        thread.stop()

@@ -9,7 +9,7 @@ from partita.client_options import CLIENT_OPTIONS
 from partita.net.config import ClientConfig
 from partita.options import Option, check_options
 from partita.references import resolve_options
-from partita.security.settings import security_of
+from partita.security.meaning import security_of
 
 OPTIONS: tuple[Option, ...] = (
     *CLIENT_OPTIONS,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Literal, TypeAlias
 
-from partita.admin.results import ConfigEntry
+from partita.admin.results import ConfigEntry, ConfigResource
 from partita.admin.topics import as_text
 from partita.errors import error_for
 from partita.net.cluster import Cluster
@@ -20,6 +20,7 @@ from partita.protocol.messages.incremental_alter_configs import (
     AlterConfigsResource,
     IncrementalAlterConfigsRequest,
 )
+from partita.protocol.messages.list_config_resources import ListConfigResourcesRequest, ListConfigResourcesResponse
 
 Kind: TypeAlias = Literal["topic", "broker", "group"]
 RESOURCE_TYPES: dict[Kind, int] = {"topic": 2, "broker": 4, "group": 32}
@@ -32,6 +33,7 @@ SOURCES = {
     6: "broker loggers",
     8: "group",
 }
+_LISTED = {2: "topic", 4: "broker", 8: "broker_logger", 16: "client_metrics", 32: "group"}
 _SET, _DELETE, _APPEND, _SUBTRACT = range(4)
 _DEFAULT_SOURCE = 5
 
@@ -105,6 +107,29 @@ async def alter_configs(
     await cluster.retry(once)
 
 
+async def list_config_resources(cluster: Cluster, kinds: Iterable[str] | None) -> list[ConfigResource]:
+    """Return the resources of these kinds (None: of all) that have options."""
+    wanted = [_number(kind) for kind in ([] if kinds is None else dict.fromkeys(kinds))]
+    request = ListConfigResourcesRequest(resource_types=wanted)
+
+    async def once() -> ListConfigResourcesResponse:
+        answer = await cluster.request(None, request)
+        if answer.error_code:
+            raise error_for(answer.error_code, "listing what has options")
+        return answer
+
+    answer = await cluster.retry(once)
+    found = (ConfigResource(_LISTED.get(r.resource_type, "unknown"), r.resource_name) for r in answer.config_resources)
+    return sorted(found, key=lambda resource: (resource.kind, resource.name))
+
+
+def _number(kind: str) -> int:
+    for number, name in _LISTED.items():
+        if name == kind:
+            return number
+    raise ValueError(f"kinds are {', '.join(_LISTED.values())}, not {kind!r}")
+
+
 def _node(kind: Kind, name: str) -> int | None:
-    """A broker's own options are its own to tell; any broker knows the others."""
+    """Return the node to ask: a broker's own options only itself can give, all others any broker."""
     return int(name) if kind == "broker" and name else None

@@ -6,7 +6,7 @@ Names travel, not topic ids, so that groups of any broker can be worked on.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from typing import Protocol, TypeVar
 
 from partita.admin.offsets import TopicPartition, list_offsets, timestamp_of
@@ -23,6 +23,7 @@ from partita.assignors.payloads import decode_assignment
 from partita.errors import KafkaError, UnknownTopicOrPartitionError, UnsupportedVersionError, error_for
 from partita.net.cluster import COORDINATOR_MOVED, Cluster
 from partita.net.errors import Disconnected
+from partita.offsets.topic_partition import OffsetAndMetadata
 from partita.protocol.error_codes import ErrorCode
 from partita.protocol.messages.consumer_group_describe import (
     ConsumerGroupDescribeRequest,
@@ -32,6 +33,7 @@ from partita.protocol.messages.consumer_group_describe import (
 )
 from partita.protocol.messages.delete_groups import DeleteGroupsRequest
 from partita.protocol.messages.describe_groups import DescribedGroup, DescribedGroupMember, DescribeGroupsRequest
+from partita.protocol.messages.leave_group import LeaveGroupRequest, MemberIdentity
 from partita.protocol.messages.list_groups import ListGroupsRequest, ListGroupsResponse
 from partita.protocol.messages.offset_commit import (
     OffsetCommitRequest,
@@ -59,6 +61,7 @@ CLASSIC_MEMBER = 0
 """The type of a member that speaks the classic protocol, in the answer to ConsumerGroupDescribe."""
 INACTIVE_STATES = frozenset({"Empty", "Dead"})
 R = TypeVar("R", bound=Message)
+T = TypeVar("T")
 
 
 class _Partition(Protocol):
@@ -104,11 +107,29 @@ async def list_groups(cluster: Cluster, states: Iterable[str], types: Iterable[s
     return sorted((group for groups in found for group in groups), key=lambda group: group.group_id)
 
 
+async def of_several(group_ids: Iterable[str], ask: Callable[[str], Awaitable[T]]) -> dict[str, T]:
+    """Return the result of `ask` for each group, all asked at once. Raises SomeFailed when some fail."""
+    ids = list(dict.fromkeys(group_ids))
+    answers = await asyncio.gather(*map(ask, ids), return_exceptions=True)
+    found: dict[str, T] = {}
+    failures: dict[str, KafkaError] = {}
+    for group_id, answer in zip(ids, answers, strict=True):
+        if isinstance(answer, KafkaError):
+            failures[group_id] = answer
+        elif isinstance(answer, BaseException):
+            raise answer
+        else:
+            found[group_id] = answer
+    raise_failures(failures, len(ids))
+    return found
+
+
 async def describe_group(cluster: Cluster, group_id: str) -> GroupDescription:
     """A group of either protocol. Raises GroupIdNotFoundError for a group that does not exist."""
     request = DescribeGroupsRequest(groups=[group_id])
     answer = await ask_coordinator(cluster, group_id, request, lambda a: [g.error_code for g in a.groups])
     (group,) = answer.groups
+    # Versions before 6 answer Dead for a group that does not exist, or is not classic.
     if group.error_code == ErrorCode.GROUP_ID_NOT_FOUND or (not group.error_code and group.group_state == "Dead"):
         return await _describe_consumer_group(cluster, group_id)
     _check(group)
@@ -123,7 +144,7 @@ async def describe_group(cluster: Cluster, group_id: str) -> GroupDescription:
 
 
 async def _describe_consumer_group(cluster: Cluster, group_id: str) -> GroupDescription:
-    """A group that is none of the classic protocol: one of the consumer protocol (KIP-848), or none at all."""
+    """Describe a group that is not classic: one of the consumer protocol (KIP-848), or one that does not exist."""
     request = ConsumerGroupDescribeRequest(group_ids=[group_id])
     try:
         answer = await ask_coordinator(cluster, group_id, request, lambda a: [g.error_code for g in a.groups])
@@ -186,6 +207,7 @@ def _member(member: DescribedGroupMember) -> MemberDescription:
     assignment: dict[str, list[int]] = {}
     try:
         partitions, _ = decode_assignment(member.member_assignment)
+    # A protocol type other than "consumer" puts bytes of its own there.
     except MalformedRequest:
         partitions = []
     for topic, partition in sorted(partitions):
@@ -208,13 +230,48 @@ async def delete_groups(cluster: Cluster, group_ids: Sequence[str]) -> None:
     raise_failures(failures, len(group_ids))
 
 
+async def remove_members(
+    cluster: Cluster, group_id: str, instance_ids: Iterable[str], member_ids: Iterable[str], reason: str
+) -> None:
+    """Have members leave. Raises KafkaError, or SomeFailed, for those that are not in the group."""
+    members = [MemberIdentity(group_instance_id=name, reason=reason) for name in dict.fromkeys(instance_ids)]
+    members += [MemberIdentity(member_id=name, reason=reason) for name in dict.fromkeys(member_ids)]
+    if not members:
+        return
+    request = LeaveGroupRequest(group_id=group_id, members=members)
+    answer = await ask_coordinator(cluster, group_id, request, lambda a: [a.error_code])
+    if answer.error_code:
+        code = ErrorCode(answer.error_code)
+        raise error_for(code, f"group {group_id!r}: {code.meaning}")
+    failures: dict[str, KafkaError] = {}
+    for member in answer.members:
+        if member.error_code:
+            name = member.group_instance_id or member.member_id
+            failures[name] = error_for(member.error_code, f"group {group_id!r} has no member {name!r}")
+    raise_failures(failures, len(members))
+
+
+async def remove_all_members(cluster: Cluster, group_id: str, reason: str) -> None:
+    """Have every present member of the group leave."""
+    members = (await describe_group(cluster, group_id)).members
+    # A static member is removed by its instance id: its member id changes when it restarts.
+    instances = [member.group_instance_id for member in members if member.group_instance_id]
+    others = [member.member_id for member in members if not member.group_instance_id]
+    await remove_members(cluster, group_id, instances, others, reason)
+
+
 async def committed_offsets(cluster: Cluster, group_id: str) -> list[CommittedOffset]:
-    """Everything the group has committed; nothing for a group that does not exist."""
+    """Return all committed offsets of the group; none for a group that does not exist."""
     request = OffsetFetchRequest(
         groups=[OffsetFetchRequestGroup(group_id=group_id, topics=None)], group_id=group_id, topics=None
     )
     answer = await ask_coordinator(
-        cluster, group_id, request, lambda a: [a.error_code, *(g.error_code for g in a.groups)], NAMES_UP_TO
+        # Version 8 and later answer by group, earlier ones at the top: the request fills both.
+        cluster,
+        group_id,
+        request,
+        lambda a: [a.error_code, *(g.error_code for g in a.groups)],
+        NAMES_UP_TO,
     )
     code = ErrorCode(answer.groups[0].error_code if answer.groups else answer.error_code)
     if code == ErrorCode.GROUP_ID_NOT_FOUND:
@@ -233,12 +290,18 @@ async def committed_offsets(cluster: Cluster, group_id: str) -> list[CommittedOf
     ]
 
 
-async def write_offsets(cluster: Cluster, group_id: str, offsets: Mapping[TopicPartition, int]) -> None:
-    """Commit offsets for a group that has no members."""
+async def write_offsets(
+    cluster: Cluster, group_id: str, offsets: Mapping[TopicPartition, int | OffsetAndMetadata]
+) -> None:
+    """Commit offsets, some of them with leader epoch and metadata, for a group that has no members."""
     topics: dict[str, OffsetCommitRequestTopic] = {}
-    for (topic, partition), offset in sorted(offsets.items()):
+    for (topic, partition), given in sorted(offsets.items(), key=lambda item: item[0]):
+        new = given if isinstance(given, OffsetAndMetadata) else OffsetAndMetadata(given)
         part = OffsetCommitRequestPartition(
-            partition_index=partition, committed_offset=offset, committed_leader_epoch=-1, committed_metadata=""
+            partition_index=partition,
+            committed_offset=new.offset,
+            committed_leader_epoch=new.leader_epoch,
+            committed_metadata=new.metadata,
         )
         topics.setdefault(topic, OffsetCommitRequestTopic(name=topic)).partitions.append(part)
     request = OffsetCommitRequest(
@@ -287,7 +350,7 @@ def _hint(code: ErrorCode) -> str:
 
 
 async def group_lag(cluster: Cluster, group_id: str) -> list[PartitionLag]:
-    """Committed offsets beside log ends, and who reads what, for all partitions committed or assigned."""
+    """Return committed offsets, log ends and owners of all partitions that are committed or assigned."""
     committed = {(c.topic, c.partition): c.offset for c in await committed_offsets(cluster, group_id)}
     try:
         members = (await describe_group(cluster, group_id)).members
@@ -321,6 +384,7 @@ async def _log_ends(cluster: Cluster, partitions: Iterable[TopicPartition]) -> d
     by_topic: dict[str, list[TopicPartition]] = {}
     for topic, partition in partitions:
         by_topic.setdefault(topic, []).append((topic, partition))
+    # One question for each topic, so that a deleted one does not fail the others.
     for parts in by_topic.values():
         try:
             found = await list_offsets(cluster, dict.fromkeys(parts, latest))
@@ -347,10 +411,10 @@ async def ask_coordinator(
         except Disconnected:
             cluster.forget_coordinator(group_id)
             raise
-        told = {ErrorCode(code) for code in codes(answer)}
-        if told & COORDINATOR_MOVED:
+        found = {ErrorCode(code) for code in codes(answer)}
+        if found & COORDINATOR_MOVED:
             cluster.forget_coordinator(group_id)
-        for code in told & {*COORDINATOR_MOVED, ErrorCode.COORDINATOR_LOAD_IN_PROGRESS}:
+        for code in found & {*COORDINATOR_MOVED, ErrorCode.COORDINATOR_LOAD_IN_PROGRESS}:
             raise error_for(code, f"coordinator of group {group_id!r}")
         return answer
 

@@ -1,4 +1,4 @@
-"""Makes the admin client's errors about missing rights name whose, which and of what. (security.md 19, row 11)"""
+"""Name the missing right, the resource and the user in the admin client's errors. (security.md 19, row 11)"""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ Method = TypeVar("Method", bound=Callable[..., Any])
 
 
 def needs(topic: str = "", group: str = "", cluster: str = "", transaction: str = "") -> Callable[[Method], Method]:
-    """The operations that a call needs on each kind of resource, for what is said when one is missing.
+    """Declare the operations that a call needs on each kind of resource, for the error when one is missing.
 
-    Names are the call's own arguments; an error about something that is not among them stays as it came.
+    Names are the call's own arguments; an error about any other name stays unchanged.
     """
     operations = {"topic": topic, "group": group, "the cluster": cluster, "transactional id": transaction}
 
@@ -28,9 +28,11 @@ def needs(topic: str = "", group: str = "", cluster: str = "", transaction: str 
                 has_group_first = bool(topic and group and args and isinstance(args[0], str))
                 about = args[1:] if has_group_first and error.resource == "topic" else args[:1] or kwargs.values()
                 given = [name for value in about for name in names_in(value)]
-                raise named(error, operations, given, self._user) from None
+                raise named(error, operations, given, self._config.security.user) from None
             except SomeFailed as some:
-                failures = {what: named(e, operations, [what], self._user) for what, e in some.failures.items()}
+                failures = {
+                    what: named(e, operations, [what], self._config.security.user) for what, e in some.failures.items()
+                }
                 raise SomeFailed(failures) from None
 
         return cast(Method, call)
@@ -39,9 +41,9 @@ def needs(topic: str = "", group: str = "", cluster: str = "", transaction: str 
 
 
 def named(error: KafkaError, operations: Mapping[str, str], given: Iterable[str], user: str | None) -> KafkaError:
-    """The error with right, names and user, if it is about a right that is known.
+    """Return the error with right, names and user, if it is about a known right.
 
-    A look-up of the coordinator on the way names what it needs itself; what the call needs includes that.
+    A look-up of the coordinator on the way names its own needed right; the call's needs include it.
     """
     if not isinstance(error, MissingRightError):
         return error
@@ -57,7 +59,7 @@ def named(error: KafkaError, operations: Mapping[str, str], given: Iterable[str]
 
 
 def names_in(value: object) -> list[str]:
-    """The names of topics, groups or ids that an argument of a call holds."""
+    """Return the names of topics, groups or ids in an argument of a call."""
     if isinstance(value, str):
         return [value]
     if isinstance(value, Mapping):

@@ -18,13 +18,13 @@ from partita.protocol.messages.list_offsets import ListOffsetsPartition, ListOff
 
 TopicPartition: TypeAlias = tuple[str, int]
 OffsetSpec: TypeAlias = Literal["earliest", "latest", "max_timestamp"] | int
-"""Where in a log: its ends, the largest timestamp, or the first record at or after a time in ms."""
+"""A position in a log: its ends, the largest timestamp, or the first record at or after a time in ms."""
 
 _NAMED = {"latest": -1, "earliest": -2, "max_timestamp": -3}
 
 
 def timestamp_of(spec: OffsetSpec) -> int:
-    """The number that stands for the spec on the wire."""
+    """Return the wire value of the spec."""
     if isinstance(spec, str):
         if spec not in _NAMED:
             raise ValueError(f"an offset spec is one of {', '.join(_NAMED)} or a time in ms, not {spec!r}")
@@ -62,7 +62,7 @@ async def list_offsets(
 async def delete_records(
     cluster: Cluster, before: Mapping[TopicPartition, int], *, timeout_ms: int
 ) -> dict[TopicPartition, int]:
-    """Delete what lies before each offset (-1: everything readable); return the new log start offsets."""
+    """Delete the records before each offset (-1: everything readable); return the new log start offsets."""
 
     def build(parts: Iterable[TopicPartition]) -> DeleteRecordsRequest:
         topics: dict[str, DeleteRecordsTopic] = {}
@@ -78,7 +78,7 @@ async def delete_records(
 async def ask_leaders(
     cluster: Cluster, partitions: Iterable[TopicPartition], build: Callable[[Iterable[TopicPartition]], Any]
 ) -> dict[TopicPartition, Any]:
-    """Send one request to each leader; repeat what fails for now until the timeout.
+    """Send one request to each leader; repeat retriable failures until the timeout.
 
     Serves ListOffsets, DeleteRecords and DescribeProducers alike, whose answers share no type: hence `Any`.
     """
@@ -95,9 +95,9 @@ async def ask_leaders(
         again: KafkaError | None = None
         for node, parts in by_leader.items():
             answer = await cluster.request(node, build(parts))
-            for told in answer.topics:
-                for part in told.partitions:
-                    again = take(told.name, part) or again
+            for answered in answer.topics:
+                for part in answered.partitions:
+                    again = take(answered.name, part) or again
         if again is not None:
             raise again
 

@@ -1,14 +1,29 @@
-"""Where partitions live: election of leaders, and moves of replicas to other brokers."""
+"""Placement of partitions: leaders, replicas and log directories; APIs, features and quorum of the nodes.
+
+Mirrors ElectLeaders, the reassignments, DescribeLogDirs, UpdateFeatures and DescribeQuorum of Kafka's admin client.
+"""
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterable, Mapping, Sequence
+from typing import Literal
 
 from partita.admin.offsets import TopicPartition
-from partita.admin.results import ApiVersionRange, OngoingMove, raise_failures
-from partita.admin.topics import ask_controller
+from partita.admin.results import (
+    ApiVersionRange,
+    FeatureDescription,
+    LogDirDescription,
+    OngoingMove,
+    QuorumDescription,
+    QuorumReplica,
+    ReplicaSize,
+    raise_failures,
+)
+from partita.admin.topics import ask_controller, id_text
 from partita.errors import KafkaError, error_for
 from partita.net.cluster import Cluster
+from partita.net.connection import SOFTWARE_NAME, SOFTWARE_VERSION
 from partita.protocol.api_table import APIS
 from partita.protocol.error_codes import ErrorCode
 from partita.protocol.messages.alter_partition_reassignments import (
@@ -17,19 +32,38 @@ from partita.protocol.messages.alter_partition_reassignments import (
     ReassignablePartition,
     ReassignableTopic,
 )
+from partita.protocol.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
+from partita.protocol.messages.describe_log_dirs import (
+    DescribeLogDirsRequest,
+    DescribeLogDirsResponse,
+    DescribeLogDirsResult,
+)
+from partita.protocol.messages.describe_quorum import (
+    DescribeQuorumPartition,
+    DescribeQuorumPartitionResult,
+    DescribeQuorumRequest,
+    DescribeQuorumResponse,
+    DescribeQuorumTopic,
+    QuorumObserverState,
+    QuorumVoterState,
+)
 from partita.protocol.messages.elect_leaders import ElectLeadersRequest, ElectLeadersResponse, ElectLeadersTopic
 from partita.protocol.messages.list_partition_reassignments import (
     ListPartitionReassignmentsRequest,
     ListPartitionReassignmentsResponse,
 )
+from partita.protocol.messages.update_features import FeatureUpdateKey, UpdateFeaturesRequest, UpdateFeaturesResponse
 
+Upgrade = Literal["upgrade", "safe_downgrade", "unsafe_downgrade"]
+_UPGRADE_TYPES: dict[Upgrade, int] = {"upgrade": 1, "safe_downgrade": 2, "unsafe_downgrade": 3}
+_METADATA_TOPIC = "__cluster_metadata"
 _PREFERRED, _UNCLEAN = 0, 1
 
 
 async def elect_leaders(
     cluster: Cluster, partitions: Iterable[TopicPartition] | None, *, unclean: bool, timeout_ms: int
 ) -> list[TopicPartition]:
-    """The partitions whose leader changed. Raises KafkaError or SomeFailed for those that could not be elected."""
+    """Return partitions whose leader changed. Raises KafkaError or SomeFailed for those that could not be elected."""
     topics = None if partitions is None else _by_topic(partitions)
     request = ElectLeadersRequest(
         election_type=_UNCLEAN if unclean else _PREFERRED, topic_partitions=topics, timeout_ms=timeout_ms
@@ -47,6 +81,7 @@ async def elect_leaders(
                 name = f"{topic.topic}-{part.partition_id}"
                 reason = part.error_message or ErrorCode(part.error_code).meaning
                 failures[name] = error_for(part.error_code, f"{name}: {reason}")
+    # Not the number asked for: without partitions, the broker elects for all of them.
     raise_failures(failures, len(failures) + len(elected))
     return elected
 
@@ -58,6 +93,7 @@ async def move_replicas(
     topics: dict[str, ReassignableTopic] = {}
     for (name, partition), nodes in sorted(replicas.items()):
         part = ReassignablePartition(partition_index=partition, replicas=None if nodes is None else list(nodes))
+        # On the wire, null cancels a move; an empty list would be refused.
         topics.setdefault(name, ReassignableTopic(name=name)).partitions.append(part)
     request = AlterPartitionReassignmentsRequest(timeout_ms=timeout_ms, topics=list(topics.values()))
     answer: AlterPartitionReassignmentsResponse = await ask_controller(cluster, request, lambda a: [a.error_code])
@@ -74,7 +110,7 @@ async def move_replicas(
 
 
 async def list_moves(cluster: Cluster, *, timeout_ms: int) -> list[OngoingMove]:
-    """The moves that are not finished yet."""
+    """Return the unfinished moves."""
     request = ListPartitionReassignmentsRequest(timeout_ms=timeout_ms, topics=None)
     answer: ListPartitionReassignmentsResponse = await ask_controller(cluster, request, lambda a: [a.error_code])
     if answer.error_code:
@@ -98,6 +134,118 @@ async def api_versions(cluster: Cluster, node_id: int | None) -> list[ApiVersion
         ApiVersionRange(key, APIS[key].name if key in APIS else f"api {key}", low, high)
         for key, (low, high) in sorted(served.items())
     ]
+
+
+async def describe_log_dirs(cluster: Cluster, node_ids: Iterable[int] | None) -> list[LogDirDescription]:
+    """The log directories of these nodes (None: of all), each with the replicas in it."""
+    await cluster.refresh([])
+    nodes = sorted(cluster.view.nodes if node_ids is None else set(node_ids))
+
+    async def of_node(node: int) -> list[LogDirDescription]:
+        async def once() -> DescribeLogDirsResponse:
+            answer = await cluster.request(node, DescribeLogDirsRequest(topics=None))
+            _check(answer.error_code, f"node {node} does not describe its log directories")
+            return answer
+
+        answer = await cluster.retry(once)
+        return [_log_dir(node, result) for result in answer.results]
+
+    found = await asyncio.gather(*map(of_node, nodes))
+    return [each for some in found for each in some]
+
+
+def _log_dir(node: int, result: DescribeLogDirsResult) -> LogDirDescription:
+    replicas = [
+        ReplicaSize(topic.name, p.partition_index, p.partition_size, p.offset_lag, p.is_future_key)
+        for topic in result.topics
+        for p in topic.partitions
+    ]
+    return LogDirDescription(
+        node,
+        result.log_dir,
+        error_for(result.error_code) if result.error_code else None,
+        result.total_bytes if result.total_bytes >= 0 else None,
+        result.usable_bytes if result.usable_bytes >= 0 else None,
+        sorted(replicas, key=lambda replica: (replica.topic, replica.partition)),
+    )
+
+
+async def describe_features(cluster: Cluster, node_id: int | None) -> FeatureDescription:
+    """Return the levels in force and the supported ones, as one node reports them (None: any)."""
+    request = ApiVersionsRequest(client_software_name=SOFTWARE_NAME, client_software_version=SOFTWARE_VERSION)
+
+    async def once() -> ApiVersionsResponse:
+        answer = await cluster.request(node_id, request)
+        _check(answer.error_code, "describing features")
+        return answer
+
+    answer = await cluster.retry(once)
+    return FeatureDescription(
+        {f.name: f.max_version_level for f in answer.finalized_features},
+        answer.finalized_features_epoch if answer.finalized_features_epoch >= 0 else None,
+        {f.name: (f.min_version, f.max_version) for f in answer.supported_features},
+    )
+
+
+async def update_features(
+    cluster: Cluster, levels: Mapping[str, int], *, how: Upgrade, validate_only: bool, timeout_ms: int
+) -> None:
+    """Set the levels of features, all of them or none from Kafka 4.0 on."""
+    if how not in _UPGRADE_TYPES:
+        raise ValueError(f"how must be one of {', '.join(_UPGRADE_TYPES)}, not {how!r}")
+    updates = [
+        FeatureUpdateKey(
+            feature=name, max_version_level=level, allow_downgrade=how != "upgrade", upgrade_type=_UPGRADE_TYPES[how]
+        )
+        for name, level in levels.items()
+    ]
+    request = UpdateFeaturesRequest(timeout_ms=timeout_ms, feature_updates=updates, validate_only=validate_only)
+    answer: UpdateFeaturesResponse = await ask_controller(cluster, request, lambda a: [a.error_code])
+    _check(answer.error_code, answer.error_message)
+    failures: dict[str, KafkaError] = {
+        result.feature: error_for(result.error_code, result.error_message)
+        for result in answer.results
+        if result.error_code
+    }
+    raise_failures(failures, len(updates))
+
+
+async def describe_quorum(cluster: Cluster) -> QuorumDescription:
+    """The controllers of a cluster and how far each has come in the metadata log."""
+    partitions = [DescribeQuorumPartition(partition_index=0)]
+    request = DescribeQuorumRequest(topics=[DescribeQuorumTopic(topic_name=_METADATA_TOPIC, partitions=partitions)])
+
+    async def once() -> tuple[DescribeQuorumResponse, DescribeQuorumPartitionResult]:
+        answer = await cluster.request(None, request)
+        _check(answer.error_code, answer.error_message)
+        part = answer.topics[0].partitions[0]
+        _check(part.error_code, part.error_message)
+        return answer, part
+
+    answer, part = await cluster.retry(once)
+    return QuorumDescription(
+        part.leader_id,
+        part.leader_epoch,
+        part.high_watermark,
+        sorted(map(_quorum_replica, part.current_voters), key=lambda replica: replica.id),
+        sorted(map(_quorum_replica, part.observers), key=lambda replica: replica.id),
+        {node.node_id: [f"{each.name}://{each.host}:{each.port}" for each in node.listeners] for node in answer.nodes},
+    )
+
+
+def _quorum_replica(state: QuorumVoterState | QuorumObserverState) -> QuorumReplica:
+    return QuorumReplica(
+        state.replica_id,
+        id_text(state.replica_directory_id),
+        state.log_end_offset,
+        state.last_fetch_timestamp if state.last_fetch_timestamp >= 0 else None,
+        state.last_caught_up_timestamp if state.last_caught_up_timestamp >= 0 else None,
+    )
+
+
+def _check(code: int, message: str | None) -> None:
+    if code != ErrorCode.NONE:
+        raise error_for(code, message)
 
 
 async def _any_node(cluster: Cluster) -> int:

@@ -32,7 +32,7 @@ def entity(*, user: str | None, client_id: str | None, ip: str | None) -> dict[s
 async def alter(
     cluster: Cluster, whose: Mapping[str, str | None], quotas: Mapping[str, float | None], *, validate_only: bool
 ) -> None:
-    """Set quotas of one entity; None removes one. Raises InvalidRequestError for what is no quota."""
+    """Set quotas of one entity; None removes one. Raises InvalidRequestError for an invalid quota."""
     entry = EntryData(
         entity=[EntityData(entity_type=kind, entity_name=name) for kind, name in whose.items()],
         ops=[OpData(key=key, value=value or 0.0, remove=value is None) for key, value in quotas.items()],

@@ -1,6 +1,6 @@
-"""Where a reset of a group's offsets leads to: targets, and the plan made from them. Pure.
+"""Targets of a reset of a group's offsets, and the plan made from them. Pure.
 
-Kept inside what the log holds, as Kafka's own tool does. (Kafka: ConsumerGroupCommand's reset-offsets.)
+Results stay inside the log, as with Kafka's own tool. (Kafka: ConsumerGroupCommand's reset-offsets.)
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _DURATION = re.compile(r"P(?:(\d+)D)?(?:T(?=\d)(?:(\d+)H)?(?:(\d+)M)?(?:(\d+(?:\
 
 
 class Kind(Enum):
-    """What a target is measured from."""
+    """The base that a target is measured from."""
 
     EARLIEST = "the first record"
     LATEST = "the end of the log"
@@ -31,7 +31,7 @@ class Kind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """Where to reset to; made by the calls below."""
+    """The position to reset to; made by the calls below."""
 
     kind: Kind
     value: int = 0
@@ -59,7 +59,7 @@ class Target:
 
     @classmethod
     def shift_by(cls, count: int) -> Target:
-        """So many records forwards, or back if negative."""
+        """Move forwards by `count` records, or back if negative."""
         return cls(Kind.SHIFT, count)
 
     @classmethod
@@ -74,7 +74,7 @@ class Target:
 
     @classmethod
     def duration(cls, text: str, now_ms: int) -> Target:
-        """So long ago, as an ISO duration: P7D, PT1H30M."""
+        """A time before now, as an ISO duration: P7D, PT1H30M."""
         return cls(Kind.TIME, now_ms - parse_duration_ms(text))
 
     @classmethod
@@ -85,7 +85,7 @@ class Target:
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """What is known of one partition; `at_time` is None where no record is that young."""
+    """The known offsets of one partition; `at_time` is None where no record is that young."""
 
     committed: int | None
     log_start: int
@@ -94,7 +94,7 @@ class Known:
 
 
 def plan_move(partition: TopicPartition, target: Target, known: Known) -> OffsetMove:
-    """Where the group would stand on this partition. Raises ValueError if the target says nothing about it."""
+    """Return the group's move on this partition. Raises ValueError if the target does not include it."""
     wanted, note = _wanted(partition, target, known)
     after = min(max(wanted, known.log_start), known.log_end)
     if after != wanted:
@@ -145,7 +145,7 @@ def parse_duration_ms(text: str) -> int:
 
 
 def parse_table(text: str) -> dict[TopicPartition, int]:
-    """Lines "topic,partition,offset", as Kafka's tool exports them; a line of column names is passed over."""
+    """Parse lines "topic,partition,offset", as Kafka's tool exports them; a line of column names is skipped."""
     table: dict[TopicPartition, int] = {}
     for number, line in enumerate(text.splitlines(), 1):
         parts = [part.strip().strip('"') for part in line.split(",")]

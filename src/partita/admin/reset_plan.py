@@ -1,4 +1,4 @@
-"""Make the plan of a reset: see that the group is idle, ask for what the target needs, plan each partition.
+"""Make the plan of a reset: check that the group is idle, ask for the offsets the target needs, plan each partition.
 
 Must not write anything.
 """
@@ -19,7 +19,7 @@ from partita.net.cluster import Cluster
 async def make_plan(
     cluster: Cluster, group_id: str, target: Target, partitions: Iterable[TopicPartition | str] | None
 ) -> ResetPlan:
-    """The plan. Raises NonEmptyGroupError while the group has members, ValueError if it would be empty."""
+    """Return the plan. Raises NonEmptyGroupError while the group has members, ValueError if it would be empty."""
     state = await _idle_state(cluster, group_id)
     committed = {(c.topic, c.partition): c.offset for c in await committed_offsets(cluster, group_id)}
     chosen = await _chosen(cluster, target, partitions, committed)

@@ -1,4 +1,4 @@
-"""What admin calls return: frozen values that print well and turn into JSON with `as_json`."""
+"""Results of admin calls: frozen values that print well and turn into JSON with `as_json`."""
 
 from __future__ import annotations
 
@@ -14,13 +14,14 @@ class Result:
     __slots__ = ()
 
     def as_json(self) -> dict[str, Any]:
-        """Plain dicts, lists, strings and numbers."""
+        """Return plain dicts, lists, strings and numbers."""
         return {f.name: _plain(getattr(self, f.name)) for f in fields(self)}  # type: ignore[arg-type]  # every subclass is a dataclass
 
 
 def _plain(value: Any) -> Any:
     if isinstance(value, Result):
         return value.as_json()
+    # JSON has no errors: their message, which names code and resource, stands for them.
     if isinstance(value, KafkaError):
         return str(value)
     if isinstance(value, list | tuple):
@@ -52,7 +53,7 @@ class ClusterDescription(Result):
 
 @dataclass(frozen=True, slots=True)
 class CreatedTopic(Result):
-    """A topic as it was created. Where an old broker does not say, a number is -1 and the settings are empty."""
+    """A topic as it was created. A number that an old broker does not report is -1, and the settings are empty."""
 
     name: str
     topic_id: str
@@ -150,10 +151,10 @@ class GroupListing(Result):
 
 @dataclass(frozen=True, slots=True)
 class MemberDescription(Result):
-    """A member and what it holds: {topic: [partitions]}.
+    """A member and its partitions: {topic: [partitions]}.
 
-    Of a member of a group of the consumer protocol (KIP-848) also `epoch`, how far it has come; `target`, what it is to
-    hold; `type`, the protocol that it speaks itself: consumer, or classic while a fleet changes over.
+    A member of a group of the consumer protocol (KIP-848) also has `epoch`, its progress; `target`, its assignment once
+    it has caught up; `type`, the protocol that it speaks itself: consumer, or classic while a fleet changes over.
     """
 
     member_id: str
@@ -221,7 +222,7 @@ class ClientQuota(Result):
 class OffsetMove(Result):
     """One line of a reset: from the committed offset (None: none yet) to the new one.
 
-    `note` says why the new offset is not the one that was asked for.
+    `note` says why the new offset is not the requested one.
     """
 
     topic: str
@@ -233,7 +234,7 @@ class OffsetMove(Result):
 
 @dataclass(frozen=True, slots=True)
 class ResetPlan(Result):
-    """What a reset would do; nothing has happened yet."""
+    """The moves that a reset would make; nothing has happened yet."""
 
     group_id: str
     state: str
@@ -266,7 +267,7 @@ class TransactionDescription(Result):
 
 @dataclass(frozen=True, slots=True)
 class ProducerDescription(Result):
-    """A producer as a partition's leader remembers it; -1 for what it does not know.
+    """A producer as a partition's leader remembers it; -1 for unknown values.
 
     `open_since_offset` is the first offset of its open transaction, None without one.
     """
@@ -281,7 +282,7 @@ class ProducerDescription(Result):
 
 @dataclass(frozen=True, slots=True)
 class OpenTransaction(Result):
-    """An open transaction in one partition; `idle_ms` counts from its last record. An id that is not known is None."""
+    """An open transaction in one partition; `idle_ms` counts from its last record. An unknown id is None."""
 
     topic: str
     partition: int
@@ -293,8 +294,71 @@ class OpenTransaction(Result):
     transactional_id: str | None
 
 
+@dataclass(frozen=True, slots=True)
+class ReplicaSize(Result):
+    """A replica in a log directory. `is_future`: it is being moved there, and `offset_lag` records are missing yet."""
+
+    topic: str
+    partition: int
+    size_bytes: int
+    offset_lag: int
+    is_future: bool
+
+
+@dataclass(frozen=True, slots=True)
+class LogDirDescription(Result):
+    """A log directory of a node; `error` says why it is offline. Bytes are those of its volume, None if not known."""
+
+    node: int
+    path: str
+    error: KafkaError | None
+    total_bytes: int | None
+    usable_bytes: int | None
+    replicas: list[ReplicaSize]
+
+
+@dataclass(frozen=True, slots=True)
+class FeatureDescription(Result):
+    """Features of a cluster: the level in force of each, and the lowest and highest that the asked node supports."""
+
+    finalized: dict[str, int]
+    epoch: int | None
+    supported: dict[str, tuple[int, int]]
+
+
+@dataclass(frozen=True, slots=True)
+class QuorumReplica(Result):
+    """A controller or broker that follows the metadata log; times are None where the leader does not know them."""
+
+    id: int
+    directory_id: str
+    log_end_offset: int
+    last_fetch_ms: int | None
+    last_caught_up_ms: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class QuorumDescription(Result):
+    """The quorum that keeps a cluster's metadata. `nodes` has the listeners of its voters."""
+
+    leader_id: int
+    leader_epoch: int
+    high_watermark: int
+    voters: list[QuorumReplica]
+    observers: list[QuorumReplica]
+    nodes: dict[int, list[str]]
+
+
+@dataclass(frozen=True, slots=True)
+class ConfigResource(Result):
+    """Something that has options: `kind` is topic, broker, broker_logger, client_metrics or group."""
+
+    kind: str
+    name: str
+
+
 class SomeFailed(KafkaError):
-    """Of several things asked for in one call some failed; `failures` says which, and why. The others are done."""
+    """Of several things asked for in one call some failed; `failures` maps each to its error. The others are done."""
 
     def __init__(self, failures: dict[str, KafkaError]) -> None:
         self.failures = failures

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -32,6 +33,7 @@ from partita.protocol.messages.create_topics import (
 )
 from partita.protocol.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
 from partita.protocol.messages.describe_cluster import DescribeClusterRequest, DescribeClusterResponse
+from partita.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
 from partita.protocol.metadata_view import TopicView
 from partita.protocol.primitives import Message, Request
 
@@ -50,12 +52,14 @@ class NewTopic:
 
 
 async def create_topics(
-    cluster: Cluster, topics: Sequence[NewTopic], *, validate_only: bool, timeout_ms: int
+    cluster: Cluster, topics: Sequence[NewTopic | str], *, validate_only: bool, timeout_ms: int
 ) -> list[CreatedTopic]:
     """Create the topics. Raises SomeFailed when only some could be created."""
-    request = CreateTopicsRequest(
-        topics=[_creatable(topic) for topic in topics], timeout_ms=timeout_ms, validate_only=validate_only
-    )
+    for topic in topics:
+        if not isinstance(topic, NewTopic | str):
+            raise TypeError(f"create_topics takes names and NewTopics one after the other, not {topic!r}")
+    wanted = [_creatable(topic if isinstance(topic, NewTopic) else NewTopic(topic)) for topic in topics]
+    request = CreateTopicsRequest(topics=wanted, timeout_ms=timeout_ms, validate_only=validate_only)
     answer = await ask_controller(cluster, request, lambda a: [t.error_code for t in a.topics])
     raise_failures(
         {t.name: error_for(t.error_code, t.error_message) for t in answer.topics if t.error_code}, len(topics)
@@ -138,6 +142,26 @@ async def describe_topics(cluster: Cluster, names: Sequence[str]) -> list[TopicD
     return [_described(views[name]) for name in names]
 
 
+async def wait_for_topics(cluster: Cluster, names: Sequence[str], timeout_ms: int) -> None:
+    """Wait until every node knows the topics and a leader for each partition. Raises the last error at the end."""
+    wanted = [MetadataRequestTopic(name=name) for name in names]
+    request = MetadataRequest(topics=wanted, allow_auto_topic_creation=False)
+
+    async def of_node(node: int) -> None:
+        answer = await cluster.request(node, request)
+        for topic in answer.topics:
+            is_led = all(part.leader_id >= 0 for part in topic.partitions)
+            code = topic.error_code or (ErrorCode.NONE if is_led else ErrorCode.LEADER_NOT_AVAILABLE)
+            if code:
+                raise error_for(code, f"topic {topic.name!r} at node {node}: {ErrorCode(code).meaning}")
+
+    async def once() -> None:
+        await cluster.refresh([])
+        await asyncio.gather(*map(of_node, cluster.view.nodes))
+
+    await cluster.retry(once, timeout_ms=timeout_ms)
+
+
 def _described(view: TopicView) -> TopicDescription:
     partitions = [
         PartitionDescription(p.partition, p.leader, p.leader_epoch, list(p.replicas), list(p.isr), list(p.offline))
@@ -161,7 +185,7 @@ async def describe_cluster(cluster: Cluster) -> ClusterDescription:
 
 
 async def ask_controller(cluster: Cluster, message: Request[R], codes: Callable[[R], Collection[int]]) -> R:
-    """Send to the controller (any broker passes it on), again while an answer's codes say it was the wrong node."""
+    """Send to the controller (any broker forwards it), again while an answer's codes say it was the wrong node."""
 
     async def once() -> R:
         controller = cluster.view.controller_id
@@ -180,12 +204,12 @@ def id_text(topic_id: bytes) -> str:
 
 
 def as_text(value: str | int | bool | None) -> str | None:
-    """A config value as Kafka wants it."""
+    """Return a config value as Kafka expects it."""
     if isinstance(value, bool):
         return "true" if value else "false"
     return None if value is None else str(value)
 
 
 def names_of(given: str | Iterable[str]) -> list[str]:
-    """One name or several, as a list without repetitions."""
+    """Return one name or several as a list without repetitions."""
     return [given] if isinstance(given, str) else list(dict.fromkeys(given))

@@ -1,4 +1,4 @@
-"""Transactions of a cluster: list and describe them, find those that hang, end what nobody ends.
+"""Transactions of a cluster: list and describe them, find those that hang, end abandoned ones.
 
 Mirrors ListTransactions, DescribeTransactions, DescribeProducers, FenceProducers and AbortTransaction of Kafka's admin
 client, and the search of kafka-transactions.sh (KIP-664).
@@ -72,7 +72,7 @@ async def list_transactions(
 
 
 async def describe_transactions(cluster: Cluster, ids: Iterable[str]) -> list[TransactionDescription]:
-    """What each id's coordinator knows of it. Raises TransactionalIdNotFoundError, or SomeFailed for several ids."""
+    """Return each id as its coordinator knows it. Raises TransactionalIdNotFoundError, or SomeFailed for several."""
     wanted = list(dict.fromkeys(ids))
     failures: dict[str, KafkaError] = {}
     found = []
@@ -89,31 +89,29 @@ async def describe_transactions(cluster: Cluster, ids: Iterable[str]) -> list[Tr
 
 async def _describe(cluster: Cluster, transactional_id: str) -> TransactionDescription:
     request = DescribeTransactionsRequest(transactional_ids=[transactional_id])
-    answer = await _ask_coordinator(
-        cluster, transactional_id, request, lambda told: told.transaction_states[0].error_code
-    )
-    (told,) = answer.transaction_states
-    if told.error_code == ErrorCode.TRANSACTIONAL_ID_NOT_FOUND:
+    answer = await _ask_coordinator(cluster, transactional_id, request, lambda a: a.transaction_states[0].error_code)
+    (state,) = answer.transaction_states
+    if state.error_code == ErrorCode.TRANSACTIONAL_ID_NOT_FOUND:
         raise TransactionalIdNotFoundError(f"there is no transactional id {transactional_id!r}")
-    if told.error_code:
-        raise error_for(told.error_code, f"transactional id {transactional_id!r}")
+    if state.error_code:
+        raise error_for(state.error_code, f"transactional id {transactional_id!r}")
     node = await cluster.coordinator_for(transactional_id, TRANSACTION)
     return TransactionDescription(
         transactional_id,
         node.id,
-        told.producer_id,
-        told.producer_epoch,
-        told.transaction_state,
-        told.transaction_timeout_ms,
-        told.transaction_start_time_ms if told.transaction_start_time_ms >= 0 else None,
-        sorted((topic.topic, partition) for topic in told.topics for partition in topic.partitions),
+        state.producer_id,
+        state.producer_epoch,
+        state.transaction_state,
+        state.transaction_timeout_ms,
+        state.transaction_start_time_ms if state.transaction_start_time_ms >= 0 else None,
+        sorted((topic.topic, partition) for topic in state.topics for partition in topic.partitions),
     )
 
 
 async def describe_producers(
     cluster: Cluster, partitions: Iterable[TopicPartition]
 ) -> dict[TopicPartition, list[ProducerDescription]]:
-    """What each partition's leader remembers of its producers."""
+    """Return the producers that each partition's leader remembers."""
 
     def build(parts: Iterable[TopicPartition]) -> DescribeProducersRequest:
         topics: dict[str, DescribeProducersTopic] = {}
@@ -139,14 +137,14 @@ async def describe_producers(
 
 
 async def fence_producer(cluster: Cluster, transactional_id: str) -> tuple[int, int]:
-    """Take the id from whoever has it, which aborts what is open; returns the producer id and the new epoch."""
+    """Take the id from its present producer, which aborts an open transaction; return producer id and new epoch."""
     request = InitProducerIdRequest(
         transactional_id=transactional_id,
         transaction_timeout_ms=FENCE_TIMEOUT_MS,
         producer_id=-1,
         producer_epoch=-1,
     )
-    answer = await _ask_coordinator(cluster, transactional_id, request, lambda told: told.error_code)
+    answer = await _ask_coordinator(cluster, transactional_id, request, lambda a: a.error_code)
     if answer.error_code:
         raise error_for(answer.error_code, f"fencing {transactional_id!r}")
     return answer.producer_id, answer.producer_epoch
@@ -165,8 +163,8 @@ async def abort_open(cluster: Cluster, at: TopicPartition, producer: ProducerDes
 
     async def once() -> None:
         answer = await cluster.request_leader(*at, request)
-        for told in answer.markers:
-            for topic in told.topics:
+        for written in answer.markers:
+            for topic in written.topics:
                 for part in topic.partitions:
                     if part.error_code:
                         cluster.expire_metadata()
@@ -175,17 +173,30 @@ async def abort_open(cluster: Cluster, at: TopicPartition, producer: ProducerDes
     await cluster.retry(once)
 
 
-async def find_hanging(
-    cluster: Cluster, partitions: Iterable[TopicPartition], now_ms: int, longest_ms: int = LONGEST_TIMEOUT_MS
-) -> list[OpenTransaction]:
-    """Open transactions older than `longest_ms` whose coordinator will not end them.
+async def abort_hanging(cluster: Cluster, at: TopicPartition, start_offset: int) -> ProducerDescription:
+    """End the open transaction that begins at this offset, and say whose it was. Raises ValueError without one."""
+    found = await describe_producers(cluster, [at])
+    open_ones = [producer for producer in found[at] if producer.open_since_offset == start_offset]
+    if not open_ones:
+        raise ValueError(f"no open transaction begins at offset {start_offset} of {at[0]}-{at[1]}")
+    await abort_open(cluster, at, open_ones[0])
+    return open_ones[0]
 
-    Their last stable offset stands still until somebody ends them with `abort_open`.
+
+async def find_hanging(
+    cluster: Cluster, partitions: Iterable[TopicPartition] | None, now_ms: int, longest_ms: int
+) -> list[OpenTransaction]:
+    """Open transactions older than `longest_ms` whose coordinator will not end them; None: of all partitions.
+
+    Their last stable offset stands still until `abort_hanging` ends them.
     """
-    told = await describe_producers(cluster, partitions)
+    if partitions is None:
+        view = await cluster.topics(None)
+        partitions = [(name, part.partition) for name, topic in view.items() for part in topic.partitions]
+    remembered = await describe_producers(cluster, partitions)
     old = [
         (at, producer)
-        for at, producers in told.items()
+        for at, producers in remembered.items()
         for producer in producers
         if producer.open_since_offset is not None and now_ms - producer.last_timestamp_ms > longest_ms
     ]
@@ -205,7 +216,7 @@ async def find_hanging(
 def judge_hanging(
     at: TopicPartition, producer: ProducerDescription, described: Mapping[int, TransactionDescription], now_ms: int
 ) -> OpenTransaction | None:
-    """The open transaction if no coordinator will end it: its id is unknown, or the partition is not part of it."""
+    """Return the open transaction if no coordinator will end it: unknown id, or the partition is not part of it."""
     known = described.get(producer.producer_id)
     if known is not None and at in known.partitions:
         return None

@@ -35,7 +35,7 @@ class CooperativeStickyAssignor(Assignor):
         self._generation_id = -1
 
     def assign(self, metadata: TopicMetadata, subscriptions: Mapping[str, Subscription]) -> Assignment:
-        """Share the partitions; one that changes its owner is given to nobody until it was given up."""
+        """Share the partitions; one that changes its owner stays unassigned until the old owner has revoked it."""
         if not subscriptions:
             return {}
         sharing = Sharing(metadata, subscriptions)

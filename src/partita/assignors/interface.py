@@ -1,7 +1,7 @@
-"""What an assignor is: it shares the partitions of the subscribed topics among the members of a group.
+"""The interface of assignors, which share the partitions of the subscribed topics among the members of a group.
 
-The group leader runs one assignor for everybody; each member also asks its own instance for the user data of its
-subscription and tells it the outcome. State belongs to the instance, never to the class: two consumers of one
+The group leader runs one assignor for the whole group; each member also asks its own instance for the user data of its
+subscription and passes it the outcome. State belongs to the instance, never to the class: two consumers of one
 process must not see each other's partitions. Write your own by subclassing `Assignor`. (Kafka:
 ConsumerPartitionAssignor.)
 """
@@ -27,7 +27,7 @@ class RebalanceProtocol(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Subscription:
-    """What one member asks for and says it owns. Generation -1: not said."""
+    """Subscription of one member and the partitions it reports to own. Generation -1: not reported."""
 
     topics: Sequence[str]
     user_data: bytes | None = None
@@ -39,7 +39,7 @@ class Subscription:
 
 @dataclass(frozen=True, slots=True)
 class TopicMetadata:
-    """What the leader knows of the topics: partition counts and, where known, the racks of the replicas.
+    """The topics as known to the leader: partition counts and, where known, the racks of the replicas.
 
     `racks[topic][partition]` lists the racks of that partition's replicas; None is a broker without a rack.
     Subscribed topics missing here are skipped.

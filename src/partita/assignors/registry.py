@@ -7,13 +7,13 @@ Every call makes a new instance: assignors keep state per consumer.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from difflib import get_close_matches
 
 from partita.assignors.cooperative_sticky import CooperativeStickyAssignor
 from partita.assignors.interface import Assignor, RebalanceProtocol
 from partita.assignors.range import RangeAssignor
 from partita.assignors.roundrobin import RoundRobinAssignor
 from partita.assignors.sticky import StickyAssignor
+from partita.options import nearest
 
 BUILT_IN: dict[str, type[Assignor]] = {
     cls.name: cls for cls in (RangeAssignor, RoundRobinAssignor, StickyAssignor, CooperativeStickyAssignor)
@@ -31,7 +31,7 @@ def create_assignor(strategy: str | type[Assignor] | Assignor) -> Assignor:
     by_class_name = {cls.__name__: cls for cls in BUILT_IN.values()}
     cls = BUILT_IN.get(strategy) or by_class_name.get(strategy.rpartition(".")[2])
     if cls is None:
-        near = get_close_matches(strategy.rpartition(".")[2], [*BUILT_IN, *by_class_name], n=1)
+        near = nearest(strategy.rpartition(".")[2], [*BUILT_IN, *by_class_name], 0.6)
         hint = f"; did you mean {near[0]!r}?" if near else f"; built in are {', '.join(BUILT_IN)}"
         raise ValueError(f"unknown assignor {strategy!r}{hint}")
     return cls()

@@ -38,7 +38,7 @@ def create_server_assignors(names: Iterable[str], given: Iterable[Assignor] = ()
     """The assignors of a broker by name, those of `names` first, then those of users; the first is the default.
 
     `names` are those of `group.consumer.assignors`: built-in ones, Kafka's classes of them, or names of `given` ones,
-    which decides their place. Raises ValueError for a name that nobody has, and for two assignors of one name.
+    which decides their place. Raises ValueError for an unknown name, and for two assignors with the same name.
     """
     users: dict[str, Assignor] = {}
     for assignor in given:

@@ -36,7 +36,7 @@ class StickyAssignor(Assignor):
         return sharing.assignment(share(sharing))
 
     def subscription_user_data(self, topics: Iterable[str]) -> bytes | None:
-        """What this member owned last, and in which generation."""
+        """Partitions that this member owned last, and their generation."""
         if self._last is None:
             return None
         return encode_user_data(self._last, self._generation_id)

@@ -13,7 +13,7 @@ from partita.assignors.sticky_sharing import Shares, Sharing
 
 
 def share_by_quota(sharing: Sharing) -> Shares:
-    """Give every member floor or ceil of total / members; nobody loses more than the quota demands."""
+    """Give every member floor or ceil of total / members; no member loses more than the quota demands."""
     if not sharing.claimed and not sharing.member_racks:
         count = len(sharing.members)
         return [list(range(member, sharing.total, count)) for member in range(count)]

@@ -93,7 +93,7 @@ class Sharing:
         return rack is not None and rack not in self.partition_racks[partition]
 
     def near_owned(self) -> Shares:
-        """What each member owns, without the partitions that would be nearer to somebody else; fresh lists."""
+        """Return new lists of the partitions each member owns, less those whose rack fits another member better."""
         if not self.member_racks:
             return [owned[:] for owned in self.owned]
         peopled = set(self.member_racks)
@@ -116,7 +116,7 @@ class Sharing:
         return home
 
     def without_transfers(self, shares: Shares) -> Shares:
-        """The shares less every partition that somebody else may still be working on."""
+        """Return the shares less every partition that another member may still be processing."""
         claimed = self.claimed
         result = []
         for share, owned in zip(shares, self.owned, strict=True):

@@ -23,7 +23,7 @@ _NOWHERE = (0, 0)
 
 
 def encode_user_data(partitions: Iterable[TopicPartition], generation_id: int) -> bytes:
-    """What a member was given, by topic, and in which generation (version 1 of the user data)."""
+    """Partitions assigned to a member, by topic, and their generation (version 1 of the user data)."""
     by_topic: dict[str, list[int]] = {}
     for topic, partition in partitions:
         by_topic.setdefault(topic, []).append(partition)

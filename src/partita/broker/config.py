@@ -10,6 +10,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
 from copy import copy
 from importlib.util import find_spec
+from typing import TYPE_CHECKING
 
 from partita.broker.options import (
     BOOLEAN,
@@ -26,8 +27,15 @@ from partita.broker.options import (
     Option,
     Value,
 )
+from partita.lazy import later
+from partita.options import nearest
 from partita.records.header import CODEC_NAMES
 from partita.secret import Secret
+
+if TYPE_CHECKING:
+    from partita.records import compression
+else:
+    compression = later("partita.records.compression")
 
 BROKER_OPTIONS: dict[str, Option] = {option.name: option for option in BROKER}
 TOPIC_OPTIONS: dict[str, Option] = {option.name: option for option in TOPIC}
@@ -47,7 +55,7 @@ PARTITA_DEFAULTS: dict[str, Value] = {
 `transaction.state.log.replication.factor` and `transaction.state.log.min.isr` are 1, where Kafka's defaults are 3000,
 3, 3 and 2; `--kafka-defaults` brings Kafka's back.
 
-An embedded broker is mostly alone and mostly in tests, where nobody wants to wait for members that never come.
+An embedded broker is mostly alone and mostly in tests, which should not wait for members that never come.
 """
 
 _WITH_LZ4 = frozenset({("compression.type", "lz4"), ("offsets.topic.compression.codec", 3)})
@@ -73,9 +81,7 @@ def parse(option: Option, given: object) -> Value:
         if option.high is not None and value > option.high:
             raise ConfigError(f"Invalid value {given} for configuration {option.name}: must be at most {option.high}")
     if (option.name, value) in _WITH_LZ4 and find_spec("lz4") is None:
-        from partita.records.compression import LZ4_MISSING
-
-        raise ConfigError(f"Invalid value {given} for configuration {option.name}: {LZ4_MISSING}")
+        raise ConfigError(f"Invalid value {given} for configuration {option.name}: {compression.LZ4_MISSING}")
     return value
 
 
@@ -137,7 +143,7 @@ def _choice(option: Option, value: str) -> str:
 
 
 def as_text(value: Value) -> str | None:
-    """A value as Kafka prints it; a secret is not told."""
+    """Return a value as Kafka prints it; None for a secret."""
     if value is None or isinstance(value, str):
         return value
     if isinstance(value, bool):
@@ -148,10 +154,8 @@ def as_text(value: Value) -> str | None:
 
 
 def unknown_name(name: str, options: Mapping[str, Option]) -> ConfigError:
-    """The error for a name nobody has, with the nearest one that exists."""
-    from difflib import get_close_matches
-
-    close = get_close_matches(name, list(options), n=1, cutoff=0.5)
+    """Return the error for an unknown name, with the nearest one that exists."""
+    close = nearest(name, options, 0.5)
     what = "topic config name:" if options is TOPIC_OPTIONS else "configuration"
     return ConfigError(f"Unknown {what} {name}" + (f"; did you mean {close[0]}?" if close else ""))
 
@@ -256,7 +260,7 @@ class BrokerConfig(_Settings):
         return self._values[name]
 
     def differs_from_kafka(self) -> dict[str, Value]:
-        """What is not Kafka's default, for the start banner, which tells of the listeners anyway."""
+        """The settings that differ from Kafka's defaults, for the start banner, which lists the listeners anyway."""
         options = (option for option in BROKER_OPTIONS.values() if not option.name.endswith("listeners"))
         return {
             option.name: self._values[option.name] for option in options if self._values[option.name] != option.default
@@ -274,7 +278,7 @@ class BrokerConfig(_Settings):
 
     @property
     def dynamic(self) -> dict[str, Value]:
-        """What was changed while running."""
+        """The settings changed while running."""
         return {**self.cluster_wide, **self.of_nodes}
 
     def change(self, name: str, value: Value, *, of_nodes: bool = False) -> None:
@@ -321,7 +325,7 @@ class ListenerConfig(_Settings):
         self._prefixes = [f"{of_listener}{mechanism.lower()}.", of_listener] if mechanism else [of_listener]
 
     def get(self, name: str) -> Value:
-        """What is set with the longest prefix that there is, else the broker's. Raises KeyError."""
+        """Return the setting with the longest known prefix, else the broker's. Raises KeyError."""
         for prefix in self._prefixes:
             value = self._broker.with_prefix(prefix, name)
             if value is not None:
@@ -348,7 +352,7 @@ class TopicConfig(_Settings):
         self.own: dict[str, Value] = dict(own or {})
 
     def get(self, name: str) -> Value:
-        """The topic's own value, else what the broker's settings make of it."""
+        """Return the topic's own value, else the one that follows from the broker's settings."""
         if name in self.own:
             return self.own[name]
         return broker_value(TOPIC_OPTIONS[name], self.broker)
@@ -362,7 +366,7 @@ _IN_OTHER_UNITS = {
 
 
 def broker_value(option: Option, broker: BrokerConfig) -> Value:
-    """What a topic option is where the topic does not set it."""
+    """Return the value of a topic option that the topic does not set."""
     synonym = option.synonym
     if synonym is None or synonym not in BROKER_OPTIONS:
         return option.default

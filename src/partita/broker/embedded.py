@@ -1,7 +1,7 @@
 """A broker inside this process: `with Broker() as broker: ...broker.bootstrap...`.
 
-It has a thread with a loop of its own, so that a caller who blocks does not stop it; `async with` works too. Whatever a
-caller asks is done on that loop and awaited here.
+It has a thread with a loop of its own, so that a caller who blocks does not stop it; `async with` works too. A caller's
+requests run on that loop and are awaited here.
 """
 
 from __future__ import annotations
@@ -16,18 +16,28 @@ from typing import TYPE_CHECKING, Any, TypeVar, Unpack, cast
 
 from partita.broker.config import BROKER_OPTIONS, BrokerConfig, ConfigError, of_listener, removed_name
 from partita.broker.launch import BrokerSettings, StartError, new_event_loop, start_broker
+from partita.lazy import later
 
 if TYPE_CHECKING:
-    from partita.admin import Admin
+    from partita import admin as admin_client
+    from partita import errors as kafka_errors
     from partita.admin.results import GroupDescription
-    from partita.broker.control.verbs import Control
+    from partita.broker.control import verbs
     from partita.broker.nodes import Cluster
     from partita.broker.option_types import BrokerOptions
     from partita.broker.running import RunningBroker
     from partita.broker.security.ready_made import ThrowAwayCertificates
     from partita.consumer.records import ConsumerRecord
+    from partita.consumer.shell import blocking as blocking_consumer
     from partita.producer.batch import RecordMetadata
     from partita.producer.serializing import GivenHeaders
+    from partita.producer.shell import client as producer_client
+else:
+    admin_client = later("partita.admin")
+    blocking_consumer = later("partita.consumer.shell.blocking")
+    kafka_errors = later("partita.errors")
+    producer_client = later("partita.producer.shell.client")
+    verbs = later("partita.broker.control.verbs")
 
 __all__ = ["Broker", "StartError"]
 
@@ -56,7 +66,7 @@ NOT_RUNNING = "the broker is not running; use `with Broker() as broker:` or call
 
 
 class Broker:
-    """An embedded broker. In memory on a free port, unless told otherwise.
+    """An embedded broker. In memory on a free port, unless options say otherwise.
 
     `host`, `port`, `data_dir`, `durability`, `nodes`, `kafka_defaults`, `notes_file`, `admin_port`, `admin_token` as
     for `partita broker`; every other keyword is one of Kafka's options with underscores (`num_partitions=3`); `config`
@@ -125,7 +135,7 @@ class Broker:
 
     @property
     def bootstrap(self) -> str:
-        """What a client wants as `bootstrap.servers`."""
+        """The value of a client's `bootstrap.servers`."""
         return ",".join(str(node.endpoint) for node in self.cluster.nodes.values())
 
     def bootstrap_by(self, listener: str) -> str:
@@ -135,9 +145,9 @@ class Broker:
     def client_options(
         self, user: str | None = None, *, style: str = "partita", mechanism: str | None = None
     ) -> dict[str, Any]:
-        """What a client has to be told to reach this broker as `user`: address, protocol, password, certificates.
+        """Return a client's options to reach this broker as `user`: address, protocol, password, certificates.
 
-        `style` is whose spelling: "partita", "confluent", "aiokafka", "kafka-python" or "java". `mechanism` is PLAIN
+        `style` is the spelling: "partita", "confluent", "aiokafka", "kafka-python" or "java". `mechanism` is PLAIN
         unless given; for OAUTHBEARER the options hold a provider of unsigned tokens of that user. With TLS and without
         users, `user` gets a client certificate of that name. Raises KeyError for an unknown user, ValueError for
         OAUTHBEARER on a broker that takes no unsigned token.
@@ -173,7 +183,7 @@ class Broker:
 
     @property
     def admin_token(self) -> str:
-        """What the control endpoint asks for, when there is one: the given token, or one that was made up."""
+        """The control endpoint's token, if there is an endpoint: the given one, or a generated one."""
         return self.running.admin_token
 
     @property
@@ -189,11 +199,9 @@ class Broker:
         return self.running.cluster
 
     @property
-    def control(self) -> Control:
-        """What a test may cause: see `partita.broker.control.verbs`."""
-        from partita.broker.control.verbs import Control
-
-        return Control(self.running)
+    def control(self) -> verbs.Control:
+        """The control verbs for tests: see `partita.broker.control.verbs`."""
+        return verbs.Control(self.running)
 
     def metrics(self) -> dict[str, float]:
         """The broker's metrics by Kafka's names, as Prometheus' JMX exporter writes them, labels in braces.
@@ -207,7 +215,7 @@ class Broker:
         return self.run(lambda: self.running.metrics.text())
 
     def notes(self, *, since: int = 0, follow: bool = False, timeout: float | None = None) -> Iterator[dict[str, Any]]:
-        """What happened, oldest first: rebalances with their causes, control calls, nodes coming and going.
+        """Yield events, oldest first: rebalances with their causes, control calls, nodes coming and going.
 
         With `follow` it waits for new ones, until none has come for `timeout` seconds (None: for ever). Raises
         RuntimeError if the broker is not running.
@@ -237,14 +245,12 @@ class Broker:
 
     def create_topics(self, topics: Mapping[str, int]) -> None:
         """Create topics, each with this number of partitions. Raises TopicAlreadyExistsError, TypeError."""
-        from partita.admin import NewTopic
-
         if not isinstance(topics, Mapping):
             raise TypeError(
                 f"topics are given with their numbers of partitions, such as {{'orders': 6}}, not {topics!r}"
             )
         with self._admin() as admin:
-            admin.create_topics(*(NewTopic(name, partitions) for name, partitions in topics.items()))
+            admin.create_topics(*(admin_client.NewTopic(name, partitions) for name, partitions in topics.items()))
 
     def produce(
         self,
@@ -259,9 +265,7 @@ class Broker:
 
         None is a tombstone. `timestamp` is in ms. Creates the topic if it does not exist.
         """
-        from partita.producer.shell.client import Producer
-
-        with Producer(**self._own_options(), linger_ms=0) as producer:
+        with producer_client.Producer(**self._own_options(), linger_ms=0) as producer:
             sent = [producer.send(topic, value, key, headers, partition, timestamp) for value in values]
             return [future.result() for future in sent]
 
@@ -270,14 +274,14 @@ class Broker:
 
         Raises UnknownTopicOrPartitionError.
         """
-        from partita.consumer.shell.blocking import Consumer
-
         with self._admin() as admin:
             described = admin.describe_topics(topic)[0].partitions
             wanted = [(topic, p.partition) for p in described if partition in (None, p.partition)]
             ends = {key: found.offset for key, found in admin.list_offsets(dict.fromkeys(wanted, "latest")).items()}
         found: list[ConsumerRecord] = []
-        with Consumer(**self._own_options(), auto_offset_reset="earliest", fetch_max_wait_ms=1) as consumer:
+        with blocking_consumer.Consumer(
+            **self._own_options(), auto_offset_reset="earliest", fetch_max_wait_ms=1
+        ) as consumer:
             consumer.assign(wanted)
             while any(consumer.position(key) < end for key, end in ends.items()):
                 found += consumer.poll(0.1)
@@ -297,12 +301,11 @@ class Broker:
         For a group that does not exist, which is "Dead" and has no members, None is returned. After `timeout` seconds
         it raises TimeoutError, which says how the group is.
         """
-        from partita.errors import GroupIdNotFoundError
 
         def look() -> tuple[bool, GroupDescription | None, str]:
             try:
                 group = admin.describe_group(group_id)
-            except GroupIdNotFoundError:
+            except kafka_errors.GroupIdNotFoundError:
                 return state in (None, "Dead") and members in (None, 0), None, "does not exist"
             is_so = state in (None, group.state) and members in (None, len(group.members))
             return is_so, group, f"is {group.state} with {len(group.members)} member{'s' * (len(group.members) != 1)}"
@@ -315,12 +318,11 @@ class Broker:
 
         Records of partitions without a committed offset all count. Raises TimeoutError that says how far it is behind.
         """
-        from partita.errors import GroupIdNotFoundError
 
         def look() -> tuple[bool, int, str]:
             try:
                 rows = [row for row in admin.group_lag(group_id) if topic in (None, row.topic)]
-            except GroupIdNotFoundError:
+            except kafka_errors.GroupIdNotFoundError:
                 return False, 0, "does not exist"
             if not rows:
                 return False, 0, "has neither committed offsets nor partitions"
@@ -348,10 +350,8 @@ class Broker:
                 admin.delete_groups(group.group_id)
             admin.delete_topics([topic.name for topic in admin.list_topics()])
 
-    def _admin(self) -> Admin:
-        from partita.admin import Admin
-
-        return Admin(**self._own_options())
+    def _admin(self) -> admin_client.Admin:
+        return admin_client.Admin(**self._own_options())
 
     def run(self, function: Callable[[], T]) -> T:
         """Call `function` on the broker's loop and return its result."""

@@ -1,8 +1,8 @@
-"""Garbage collection in a process that is a broker and nothing else: short collections, whole ones rarely.
+"""Garbage collection in a process that only runs a broker: short collections often, full ones rarely.
 
-Python looks at every object that lives now and then, and nobody is served meanwhile: half a second with a million
-objects. Requests leave no reference cycles, so what is new is looked at in small portions, and everything is only
-looked at as often as costs a ten-thousandth of the time.
+A full collection visits every live object, and no request is served meanwhile: half a second with a million objects.
+Requests leave no reference cycles, so new objects are visited in small portions, and all of them only as often as costs
+a ten-thousandth of the time.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class GarbageCollection:
         self._loop = loop
 
     def start(self) -> None:
-        """Leave out what is loaded, which stays for good; then collect by this schedule."""
+        """Exclude everything loaded so far, which stays for good; then collect by this schedule."""
         gc.freeze()
         gc.set_threshold(YOUNG_OBJECTS, YOUNG_COLLECTIONS, NEVER)
         self._loop.call_later(WHOLE_SECONDS_MIN, self.collect)

@@ -14,25 +14,36 @@ from dataclasses import dataclass, field
 from errno import EACCES, EADDRINUSE
 from importlib import import_module
 
+from partita.broker.bootstrap_topics import WantedTopic, create_wanted
 from partita.broker.config import BrokerConfig, ConfigError, as_text
 from partita.broker.running import CannotListen, RunningBroker
 from partita.broker.storage.data_dir import DataDirectoryError, DiskStore, MemoryStore
 from partita.broker.storage.store import Store
 from partita.broker.topics.catalogue import OFFSETS_TOPIC
-from partita.broker.topics.wanted import WantedTopic, create_wanted
 from partita.broker.wire.listeners import PLAINTEXT, PORT_MAX, Endpoint, Listener, listeners
+from partita.lazy import later
 from partita.log.durability import Durability
 from partita.log.storage import StorageError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from partita.assignors.interface import Assignor
-    from partita.broker.security.ready_made import ReadyMade
+    import secrets
+
+    from partita.assignors import interface as assignor_interface
+    from partita.broker.control import endpoint as control_endpoint
+    from partita.broker.security import ready_made as security_ready_made
+    from partita.security.rights import acl_text
+else:
+    acl_text = later("partita.security.rights.acl_text")
+    assignor_interface = later("partita.assignors.interface")
+    control_endpoint = later("partita.broker.control.endpoint")
+    secrets = later("secrets")
+    security_ready_made = later("partita.broker.security.ready_made")
 
 MEMORY, OS, SYNC = "memory", "os", "sync"
 NODES_MAX = 32
 TOKEN_BYTES = 16
-"""How long a made-up token of the control endpoint is: nobody guesses it."""
+"""Length of a generated control token, long enough to resist guessing."""
 LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
 
 log = logging.getLogger("partita.broker")
@@ -44,13 +55,12 @@ class StartError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class BrokerSettings:
-    """How to start. `port` 0 lets the system choose; with several nodes a given port is the first node's.
+    """The settings of a start. `port` 0 lets the system choose; with several nodes a given port is the first node's.
 
     The option `listeners` takes the place of `host` and `port`. `tls` makes throw-away certificates, `tls_dir` has some
-    already, `mtls` asks clients for theirs as well; `users` log in with these passwords, and `acls`, one line each, say
-    who may do what.
-    `assignors` share partitions in KIP-848 groups: instances, or classes by name as "module:Class". `topics` are
-    created unless they exist.
+    already, `mtls` asks clients for theirs as well; `users` log in with these passwords, and `acls`, one line each,
+    define their rights. `assignors` share partitions in KIP-848 groups: instances, or classes by name as
+    "module:Class". `topics` are created unless they exist.
     """
 
     host: str = "127.0.0.1"
@@ -67,7 +77,7 @@ class BrokerSettings:
     mtls: bool = False
     users: Mapping[str, str] = field(default_factory=dict)
     acls: Sequence[str] = ()
-    assignors: Sequence[Assignor | str] = ()
+    assignors: Sequence[assignor_interface.Assignor | str] = ()
     topics: Sequence[WantedTopic] = ()
     options: Mapping[str, object] = field(default_factory=dict)
 
@@ -92,7 +102,7 @@ async def start_broker(settings: BrokerSettings) -> RunningBroker:
         config = _config(settings, ready_made)
         wanted = listeners(config, settings.nodes)
         assignors = [_assignor(given) for given in settings.assignors]
-        store = _open_store(settings)
+        store = await _open_store(settings)
     except (ConfigError, DataDirectoryError) as error:
         raise StartError(str(error)) from None
     try:
@@ -124,18 +134,16 @@ async def start_broker(settings: BrokerSettings) -> RunningBroker:
     return running
 
 
-def _assignor(given: Assignor | str) -> Assignor:
+def _assignor(given: assignor_interface.Assignor | str) -> assignor_interface.Assignor:
     """A server-side assignor of a user's. Raises ConfigError for a name that leads to none."""
-    from partita.assignors.interface import Assignor
-
-    if isinstance(given, Assignor):
+    if isinstance(given, assignor_interface.Assignor):
         return given
     module, _, name = given.partition(":")
     try:
         found = getattr(import_module(module), name)
     except (ImportError, AttributeError, ValueError) as error:
         raise ConfigError(f"the assignor {given!r} cannot be found ({error}); it is named as module:Class") from None
-    if not (isinstance(found, type) and issubclass(found, Assignor)):
+    if not (isinstance(found, type) and issubclass(found, assignor_interface.Assignor)):
         raise ConfigError(f"{given} is no subclass of partita.assignors.interface.Assignor")
     try:
         return found()
@@ -162,7 +170,7 @@ def _check(settings: BrokerSettings) -> None:
         raise StartError("the admin token is empty; give one, or none to have one made up")
 
 
-def _config(settings: BrokerSettings, ready_made: ReadyMade | None) -> BrokerConfig:
+def _config(settings: BrokerSettings, ready_made: security_ready_made.ReadyMade | None) -> BrokerConfig:
     """The options of the broker. Raises ConfigError."""
     options: dict[str, object] = {"listeners": f"{PLAINTEXT}://{Endpoint(settings.host, settings.port)}"}
     made = {} if ready_made is None else ready_made.options
@@ -175,13 +183,11 @@ def _config(settings: BrokerSettings, ready_made: ReadyMade | None) -> BrokerCon
     return config
 
 
-def _ready_made(settings: BrokerSettings) -> ReadyMade | None:
+def _ready_made(settings: BrokerSettings) -> security_ready_made.ReadyMade | None:
     """The security that needs no options. Raises ConfigError."""
     if not (settings.tls or settings.tls_dir or settings.mtls or settings.users or settings.acls):
         return None
-    from partita.broker.security.ready_made import ReadyMade
-
-    return ReadyMade(
+    return security_ready_made.ReadyMade(
         tls=settings.tls,
         mtls=settings.mtls,
         users=settings.users,
@@ -197,7 +203,7 @@ def _dotted(options: Mapping[str, object]) -> dict[str, object]:
 
 
 def _warn_of_open_doors(running: RunningBroker, wanted: Sequence[Listener]) -> None:
-    """Name the addresses that others can reach and where nobody has to show who they are, or may do everything."""
+    """Warn of addresses reachable from other machines that need no login, or that grant everything."""
     exposed = [listener for listener in wanted if listener.bound.host not in LOOPBACK]
     open_doors = [str(listener.bound) for listener in exposed if not listener.has_sasl]
     if open_doors:
@@ -212,12 +218,10 @@ def _grant(running: RunningBroker, acls: Sequence[str]) -> None:
     """Add the ACLs of the start. Raises ConfigError."""
     if not acls:
         return
-    from partita.security.rights.acl_text import AclTextError, acls_of
-
     assert running.services.rights is not None, "acls bring an authorizer"
     try:
-        running.services.rights.change(added=[acl for line in acls for acl in acls_of(line)])
-    except AclTextError as error:
+        running.services.rights.change(added=[acl for line in acls for acl in acl_text.acls_of(line)])
+    except acl_text.AclTextError as error:
         raise ConfigError(str(error)) from None
 
 
@@ -230,12 +234,8 @@ async def _open_notes(running: RunningBroker, path: str) -> None:
 
 
 async def _start_admin(running: RunningBroker, port: int, token: str | None) -> None:
-    from secrets import token_urlsafe
-
-    from partita.broker.control.endpoint import AdminEndpoint
-
-    running.admin_token = token_urlsafe(TOKEN_BYTES) if token is None else token
-    endpoint = AdminEndpoint(running, running.admin_token)
+    running.admin_token = secrets.token_urlsafe(TOKEN_BYTES) if token is None else token
+    endpoint = control_endpoint.AdminEndpoint(running, running.admin_token)
     try:
         running.admin_port = await endpoint.listen(port)
     except OSError as error:
@@ -245,7 +245,7 @@ async def _start_admin(running: RunningBroker, port: int, token: str | None) -> 
     running.on_stop(endpoint.close)
 
 
-def _open_store(settings: BrokerSettings) -> Store:
+async def _open_store(settings: BrokerSettings) -> Store:
     durability = settings.durability or (MEMORY if settings.data_dir is None else OS)
     if durability not in (MEMORY, OS, SYNC):
         raise StartError(f"durability must be memory, os or sync, not {durability}")
@@ -253,11 +253,12 @@ def _open_store(settings: BrokerSettings) -> Store:
         if durability != MEMORY:
             raise StartError(f"durability {durability} needs a data directory")
         return MemoryStore()
-    return DiskStore(settings.data_dir, Durability(durability))
+    # Beside the loop: after a crash it may have much to sync.
+    return await asyncio.to_thread(DiskStore, settings.data_dir, Durability(durability))
 
 
 def banner(running: RunningBroker, *, shows_token: bool = True) -> list[str]:
-    """What a user should know at start: address, data, durability, what differs from Kafka, and a made-up token."""
+    """Return the start banner: address, data, durability, differences from Kafka, and a generated token."""
     cluster = running.cluster
     nodes = list(cluster.nodes.values())
     more = list(nodes[0].endpoints)[1:]

@@ -47,7 +47,7 @@ class Node:
 
 
 class Cluster:
-    """What all nodes of one broker process share. Lives on one event loop."""
+    """The shared state of all nodes of one broker process. Lives on one event loop."""
 
     def __init__(
         self,
@@ -59,9 +59,9 @@ class Cluster:
         new_uuid: Callable[[], bytes] | None = None,
         stopwatch: Callable[[], float] = time.perf_counter,
     ) -> None:
-        """`clock` is the machine's unless another one is given, and `new_uuid` random.
+        """Create the cluster. `clock` is the machine's unless another one is given, and `new_uuid` random.
 
-        `stopwatch` tells seconds, to end long turns of the event loop in time.
+        `stopwatch` returns seconds, to end long turns of the event loop in time.
         """
         self.loop = asyncio.get_running_loop()
         self.config = config
@@ -87,7 +87,7 @@ class Cluster:
 
     @property
     def controller(self) -> Node | None:
-        """The node that clients are told is the controller: the first one alive."""
+        """The node that clients see as the controller: the first one alive."""
         return next(iter(self.alive), None)
 
     def on_leadership(self, listener: Callable[[Partition], None]) -> None:

@@ -1,6 +1,6 @@
-"""Facts about what happened, as they happen: rebalances with their causes, control calls, nodes coming and going.
+"""Facts about events, as they happen: rebalances with their causes, control calls, nodes coming and going.
 
-One place keeps the last ones and hands new ones to whoever listens: `Broker.notes()`, the JSON-lines file, the admin
+One place keeps the last ones and passes new ones to listeners: `Broker.notes()`, the JSON-lines file, the admin
 endpoint.
 """
 
@@ -14,10 +14,15 @@ from contextlib import suppress
 from itertools import islice
 from typing import TYPE_CHECKING, Any, TextIO
 
+from partita.lazy import later
+
 if TYPE_CHECKING:
-    from partita.group.notes import Note
+    from partita.group import notes as group_notes
     from partita.now import Clock
-    from partita.transactions.notes import Note as TransactionNote
+    from partita.transactions import notes as transaction_notes
+else:
+    group_notes = later("partita.group.notes")
+    transaction_notes = later("partita.transactions.notes")
 
 KEPT = 10_000
 KEPT_WITH_MEMBERS = 500
@@ -39,19 +44,15 @@ class Notes:
         """Also append every note to this file, one JSON object a line."""
         self._file = open(path, "a", encoding="utf-8")  # noqa: SIM115 - closed in close()
 
-    def publish(self, notes: tuple[Note, ...]) -> None:
+    def publish(self, notes: tuple[group_notes.Note, ...]) -> None:
         """Take what a coordinator's step noted."""
-        from partita.group.notes import as_json
-
         for note in notes:
-            self._add(as_json(note))
+            self._add(group_notes.as_json(note))
 
-    def publish_transactions(self, notes: tuple[TransactionNote, ...]) -> None:
+    def publish_transactions(self, notes: tuple[transaction_notes.Note, ...]) -> None:
         """Take what a step of the transaction coordinator noted."""
-        from partita.transactions.notes import as_json
-
         for note in notes:
-            self._add(as_json(note))
+            self._add(transaction_notes.as_json(note))
 
     def control(self, what: str, **details: Any) -> None:
         """Note something that was caused from outside."""
@@ -66,7 +67,7 @@ class Notes:
         self._add({"note": "Login", "what": what, **details})
 
     def denied(self, **details: str) -> None:
-        """Note that somebody was refused a right."""
+        """Note that a principal was refused a right."""
         self._add({"note": "Denied", **details})
 
     def disk(self, what: str, **details: object) -> None:
@@ -109,7 +110,7 @@ class Notes:
             listener(note)
 
     def _append(self, file: TextIO, note: dict[str, Any]) -> None:
-        """A file that cannot be written is given up: what is noted must not suffer from it."""
+        """Append a note; a file that cannot be written is given up, so that the notes go on."""
         try:
             file.write(json.dumps(note) + "\n")
             file.flush()

@@ -40,6 +40,10 @@ class BrokerOptions(TypedDict, total=False):
     connections_max_idle_ms: int
     connections_max_reauth_ms: int
     default_replication_factor: int
+    delegation_token_expiry_check_interval_ms: int
+    delegation_token_expiry_time_ms: int
+    delegation_token_max_lifetime_ms: int
+    delegation_token_secret_key: str | None
     delete_topic_enable: bool
     fetch_max_bytes: int
     group_consumer_assignment_interval_ms: int
@@ -110,6 +114,7 @@ class BrokerOptions(TypedDict, total=False):
     partita_allow_plain_without_tls: bool
     partita_groups_max: int
     partita_log_failure: str
+    partita_login_bytes_per_ip: int
     partita_rebalance_on_static_change: bool
     partita_transaction_version: int
     partita_transactional_ids_max: int

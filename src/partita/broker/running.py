@@ -14,6 +14,8 @@ from contextlib import suppress
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from partita.broker.api.apis import SERVED
+from partita.broker.api.services import Services
 from partita.broker.config import BrokerConfig
 from partita.broker.measuring.event_log import EventLog
 from partita.broker.nodes import Cluster, Node, random_uuid
@@ -21,21 +23,28 @@ from partita.broker.requests.dispatch import Dispatcher
 from partita.broker.requests.group_trace import GroupTrace
 from partita.broker.requests.injected_faults import Faults
 from partita.broker.security.login_log import LoginLog
-from partita.broker.services import Services
 from partita.broker.storage.store import Store
 from partita.broker.topics.catalogue import OFFSETS_TOPIC, TRANSACTION_TOPIC
 from partita.broker.wire.contract import Answerer
 from partita.broker.wire.listeners import Endpoint, Listener
 from partita.broker.wire.server import Server
+from partita.lazy import later
 from partita.net import names
 from partita.net.names import reason
 from partita.secret import Secret
 
 if TYPE_CHECKING:
     from partita.assignors.interface import Assignor
-    from partita.broker.measuring.health import Health
-    from partita.broker.measuring.metrics import BrokerMetrics
+    from partita.broker.checks import gate
+    from partita.broker.measuring import health as measuring_health
+    from partita.broker.measuring import metrics as broker_metrics
+    from partita.broker.security import guards as security_guards
     from partita.broker.security.ready_made import ReadyMade
+else:
+    broker_metrics = later("partita.broker.measuring.metrics")
+    gate = later("partita.broker.checks.gate")
+    measuring_health = later("partita.broker.measuring.health")
+    security_guards = later("partita.broker.security.guards")
 
 log = logging.getLogger("partita.broker")
 
@@ -47,8 +56,12 @@ class CannotListen(Exception):
     """A listener's address cannot be had; the OSError says why."""
 
     def __init__(self, address: Endpoint, error: OSError) -> None:
-        super().__init__(f"cannot listen on {address}: {reason(error)}")
+        super().__init__(address, error)
         self.errno = error.errno
+
+    def __str__(self) -> str:
+        address, error = self.args
+        return f"cannot listen on {address}: {reason(error)}"
 
 
 class RunningBroker:
@@ -82,30 +95,34 @@ class RunningBroker:
         self.servers: dict[int, list[Server]] = {}
         self.admin_port: int | None = None
         self.admin_token = ""
-        """What the control endpoint asks for."""
+        """The token that the control endpoint asks for."""
         self.ready_made: ReadyMade | None = None
         """The security that was asked for without options, if any."""
         self.is_closing = False
         """Whether `stop` has begun."""
         self.is_complete = False
-        """Whether everything has started; whoever starts it says so."""
+        """Whether everything has started; set by the caller of `start`."""
         self.events = EventLog(self.cluster, self.cluster.loop.time)
         """The log of what happens."""
         self._listeners: dict[int, list[Listener]] = {}
         self._kept_ports: dict[int, list[socket.socket]] = {}
         """Bound for nodes that are stopped."""
         self._on_stop: list[Callable[[], None]] = []
+        self._token_timer: asyncio.TimerHandle | None = None
 
     async def start(self, listeners: Sequence[Listener]) -> None:
-        """Start all nodes, the first one on these listeners; then groups load, clients being told so meanwhile.
+        """Start all nodes, the first one on these listeners; then groups load, with retriable errors to clients.
 
         Raises CannotListen, and ConfigError when TLS or SASL cannot be had as the options say.
         """
         cluster = self.cluster
         if any(listener.has_tls or listener.has_sasl for listener in listeners):
-            from partita.broker.security.guards import Guards
-
-            self.services.guards = Guards(cluster.loop, listeners, cluster.config, self.services.users)
+            services = self.services
+            services.guards = security_guards.Guards(
+                cluster.loop, listeners, cluster.config, services.users(), services.delegation_tokens()
+            )
+            if services.delegation_tokens().is_enabled:
+                self._sweep_tokens()
         if not cluster.catalogue.cluster_id:
             cluster.catalogue.name_cluster(urlsafe_b64encode(random_uuid()).decode().rstrip("="))
         self.services.follow_topics()
@@ -120,21 +137,16 @@ class RunningBroker:
             cluster.loop.call_later(WARM_UP_AFTER_SECONDS, self._load_groups)
 
     @cached_property
-    def metrics(self) -> BrokerMetrics:
+    def metrics(self) -> broker_metrics.BrokerMetrics:
         """Kafka's metrics of this process; its `registry` takes more of them."""
-        from partita.broker.measuring.metrics import BrokerMetrics
-        from partita.broker.requests.apis import TABLE
+        return broker_metrics.BrokerMetrics(self.services, {key: api.name for key, api in SERVED.items()})
 
-        return BrokerMetrics(self.services, {row.key: row.name for row in TABLE})
-
-    def health(self) -> Health:
-        """How the process is, for who starts and watches it."""
-        from partita.broker.measuring.health import health_of
-
+    def health(self) -> measuring_health.Health:
+        """Return the health of the process, for supervisors."""
         catalogue = self.cluster.catalogue
         has_topics = any(catalogue.get(name) is not None for name in (OFFSETS_TOPIC, TRANSACTION_TOPIC))
         shards = self.services.shard_states()
-        return health_of(
+        return measuring_health.health_of(
             self.cluster.store.failure, shards, is_closing=self.is_closing, loads_soon=has_topics and not shards
         )
 
@@ -148,11 +160,11 @@ class RunningBroker:
 
     def _state_of(self, group_id: str) -> str:
         """The state of a group; "Dead" for one that does not exist or has no coordinator now."""
-        runner = self.services.groups.runner_of(group_id)
+        runner = self.services.groups().runner_of(group_id)
         return "Dead" if runner is None else runner.coordinator.state_of(group_id)
 
     async def stop(self) -> None:
-        """Resign from every group (waiting members are told), close connections, then the logs."""
+        """Resign from every group (waiting members get an answer), close connections, then the logs."""
         self.is_closing = True
         if self.is_complete:
             self.events.write("Stopping")
@@ -166,6 +178,8 @@ class RunningBroker:
         await asyncio.gather(*(self._close(node) for node in self.cluster.nodes.values()))
         await self.services.settle_groups()
         self.services.stop_workers()
+        if self._token_timer is not None:
+            self._token_timer.cancel()
         await self.upkeep.stop()
         # Beside the loop: closing syncs every log, and what else lives on this loop goes on meanwhile.
         await asyncio.to_thread(self.cluster.catalogue.close)
@@ -205,7 +219,7 @@ class RunningBroker:
         self.cluster.notes.control("node stopped", node=node_id)
 
     async def start_node(self, node_id: int) -> None:
-        """Start a stopped node again on its old ports. It leads again what nobody leads. Raises CannotListen."""
+        """Start a stopped node again on its old ports. It leads leaderless partitions again. Raises CannotListen."""
         self._release_ports(node_id)
         await self._listen(self.cluster.nodes[node_id], self._listeners[node_id])
         self.cluster.elect_for_orphans()
@@ -238,9 +252,7 @@ class RunningBroker:
         loop, guards = self.cluster.loop, self.services.guards
         sasl = None if guards is None else guards.sasl.get(listener)
         if sasl is not None:
-            from partita.broker.security.gate import SaslGate
-
-            dispatcher = SaslGate(dispatcher, sasl, loop, self._logins)
+            dispatcher = gate.SaslGate(dispatcher, sasl, loop, self._logins)
         server = Server(
             loop, dispatcher, self.cluster.config, per_host=per_host, turns=self.services.turns,
             tls=None if guards is None else guards.tls.get(listener), has_login=sasl is not None,
@@ -249,7 +261,7 @@ class RunningBroker:
         return server
 
     async def _close(self, node: Node) -> None:
-        """Stop listening, send what is ready, close."""
+        """Stop listening, send finished replies, close."""
         node.is_alive = False
         servers = self.servers.pop(node.node_id, [])
         self.services.node_stopped(node.node_id)
@@ -275,6 +287,12 @@ class RunningBroker:
     def _release_ports(self, node_id: int) -> None:
         for kept in self._kept_ports.pop(node_id, ()):
             kept.close()
+
+    def _sweep_tokens(self) -> None:
+        """Remove the delegation tokens that have expired, now and again later."""
+        tokens = self.services.delegation_tokens()
+        tokens.sweep()
+        self._token_timer = self.cluster.loop.call_later(tokens.sweep_seconds, self._sweep_tokens)
 
     def _load_groups(self) -> None:
         if self.cluster.is_running:

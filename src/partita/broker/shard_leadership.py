@@ -6,82 +6,17 @@ leads. (Kafka: onElection and onResignation of GroupCoordinatorService and Trans
 
 from __future__ import annotations
 
-import asyncio
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
-from enum import Enum
-from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Generic, TypeVar
 
+from partita.broker.shard_life import ShardLife, State
 from partita.broker.topics.catalogue import Partition, Topic
 
 if TYPE_CHECKING:
     from partita.broker.nodes import Cluster
 
 
-class State(Enum):
-    """LOADING answers COORDINATOR_LOAD_IN_PROGRESS, FAILED and CLOSED answer NOT_COORDINATOR."""
-
-    LOADING = "loading"
-    ACTIVE = "active"
-    FAILED = "failed"
-    CLOSED = "closed"
-
-
-class Runner(Protocol):
-    """Runs one shard for the node that leads its partition."""
-
-    partition: Partition
-    node_id: int
-    leader_epoch: int
-    state: State
-
-    def go_on(self) -> None:
-        """Begin the load if it was held."""
-
-    def fail(self, reason: str) -> None:
-        """The log has failed: nobody is answered any more."""
-
-    def on_timer(self) -> None:
-        """Do what is due."""
-
-    async def settle(self) -> None:
-        """Wait for a load that was cut short to notice it."""
-
-
-def load_in_slices(
-    loop: asyncio.AbstractEventLoop,
-    slices: Iterator[object],
-    *,
-    is_wanted: Callable[[], bool],
-    loaded: Callable[[], None],
-    failed: Callable[[Exception], None],
-) -> asyncio.Task[None] | None:
-    """Replay a log: a short one at once, a long one in a task, in slices between other work.
-
-    Ends with `loaded()`, with `failed(error)`, or with nothing once it is no longer wanted. Returns the task, if any.
-    """
-    try:
-        if next(slices, None) is None:
-            loaded()
-            return None
-    except Exception as error:
-        failed(error)
-        return None
-
-    async def go_on() -> None:
-        try:
-            for _ in slices:
-                await asyncio.sleep(0)
-                if not is_wanted():
-                    return
-            loaded()
-        except Exception as error:
-            failed(error)
-
-    return loop.create_task(go_on())
-
-
-R = TypeVar("R", bound=Runner)
+R = TypeVar("R", bound=ShardLife)
 
 
 class ShardLeadership(ABC, Generic[R]):

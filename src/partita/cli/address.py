@@ -2,7 +2,8 @@
 
 The first address that is given wins: `--bootstrap`, `--profile`, `bootstrap.servers` in the file of
 `--command-config`, `PARTITA_BOOTSTRAP`, `PARTITA_PROFILE`, the profile file's own `default`, and then 127.0.0.1:9092.
-Client options come from `-X`, then that properties file, then the profile, then the environment: PARTITA_ and the
+Client options come from `-X` (those of the command's own consumer or producer, too), then that properties file, then
+the profile, then the environment: PARTITA_ and the
 name in capitals, such as PARTITA_SECURITY_PROTOCOL. A profile holds the address and further client options:
 
     default = "local"
@@ -24,15 +25,25 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import wraps
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from partita.cli.terminal import complain, is_asked, printable
+from partita.cli.terminal import complain, is_asked
 from partita.client_options import CLIENT_OPTIONS
+from partita.lazy import later
 from partita.options import unknown_option
 from partita.properties import parse_properties
+from partita.wording import printable
 
+if TYPE_CHECKING:
+    from partita.consumer import config as consumer_config
+    from partita.producer import config as producer_config
+else:
+    consumer_config = later("partita.consumer.config")
+    producer_config = later("partita.producer.config")
+
+F = TypeVar("F", bound=Callable[..., Any])
 DEFAULT_SERVERS = "127.0.0.1:9092"
 BOOTSTRAP_VARIABLE, PROFILE_VARIABLE, FILE_VARIABLE = "PARTITA_BOOTSTRAP", "PARTITA_PROFILE", "PARTITA_CONFIG"
 COMMAND_CONFIG_VARIABLE = "PARTITA_COMMAND_CONFIG"
@@ -41,7 +52,7 @@ _ADDRESS_KEYS = ("bootstrap", "bootstrap.servers", "bootstrap_servers")
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """The servers to start from, and the options every client of this cluster is given."""
+    """The servers to start from, and the options of every client of this cluster."""
 
     servers: str
     options: Mapping[str, Any] = field(default_factory=dict)
@@ -58,6 +69,24 @@ def _dotted(options: Mapping[str, Any]) -> dict[str, Any]:
 def address_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add the options that say where the cluster is. The command gets them as one argument, `bootstrap`."""
 
+    def call(*args: Any, clusters: Mapping[str, Address], **options: Any) -> Any:
+        (address,) = clusters.values()
+        return command(*args, bootstrap=address, **options)
+
+    return _address_options(wraps(command)(call), several=False)
+
+
+def clusters_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the same options for a command on several clusters: it gets `clusters`, an address for each profile.
+
+    A single cluster has no name: its key is empty.
+    """
+    return _address_options(command, several=True)
+
+
+def _address_options(command: Callable[..., Any], *, several: bool) -> Callable[..., Any]:
+    of_profile = "Use this profile's address and options; see partita profiles."
+
     @click.option(
         "-b",
         "--bootstrap",
@@ -66,7 +95,13 @@ def address_options(command: Callable[..., Any]) -> Callable[..., Any]:
         metavar="HOST:PORT",
         help=f"Address of a broker; separate several with commas. [default: {BOOTSTRAP_VARIABLE} or {DEFAULT_SERVERS}]",
     )
-    @click.option("--profile", metavar="NAME", help="Use this profile's address and options; see partita profiles.")
+    @click.option(
+        "--profile",
+        "profiles",
+        metavar="NAME",
+        multiple=several,
+        help=of_profile + (" Several are several clusters." if several else ""),
+    )
     @click.option(
         "--command-config",
         "config_file",
@@ -79,24 +114,40 @@ def address_options(command: Callable[..., Any]) -> Callable[..., Any]:
         type=click.Path(dir_okay=False, path_type=Path),
         help="Read the password for sasl.username from this file.",
     )
-    @click.option("-X", "extra", multiple=True, metavar="NAME=VALUE", help="Set a client option by Kafka's name.")
+    @click.option("-X", "extra", multiple=True, metavar="NAME=VALUE", help="Set any client option by Kafka's name.")
     @wraps(command)
     def call(
         *args: Any,
         servers: str | None,
-        profile: str | None,
+        profiles: tuple[str, ...] | str | None,
         config_file: Path | None,
         password_file: Path | None,
         extra: tuple[str, ...],
         **options: Any,
     ) -> Any:
         more = settings_of(extra, "-X")
+        if "client_settings" in options:
+            for_all = {option.dotted for option in CLIENT_OPTIONS}
+            own = {name: more.pop(name) for name in list(more) if name.replace("_", ".") not in for_all}
+            options["client_settings"] = own | settings_of(options["client_settings"])
         if password_file is not None:
             more["sasl.password"] = _read(password_file).rstrip("\r\n")
-        address = find_address(servers, profile, more, config_file=config_file)
-        return command(*args, bootstrap=_with_password(address), **options)
+        named: list[str | None] = [profiles] if isinstance(profiles, str) else [*dict.fromkeys(profiles or ())]
+        if len(named) > 1 and servers is not None:
+            raise click.UsageError("--bootstrap names one cluster: leave it out, or give one --profile")
+        found = {name: find_address(servers, name, more, config_file=config_file) for name in (named or [None])}
+        addresses = {(name or "") if len(found) > 1 else "": _with_password(one) for name, one in found.items()}
+        return command(*args, clusters=addresses, **options)
 
     return call
+
+
+def client_settings_option(client: str) -> Callable[[F], F]:
+    """Add `--set` for the command's consumer or producer; the command gets it, with those of `-X`, as a mapping."""
+    return click.option(
+        "--set", "client_settings", multiple=True, metavar="NAME=VALUE",
+        help=f"Set a {client} option by Kafka's name, as -X does.",
+    )  # fmt: skip
 
 
 def settings_of(given: tuple[str, ...], option: str = "--set") -> dict[str, str]:
@@ -113,7 +164,7 @@ def settings_of(given: tuple[str, ...], option: str = "--set") -> dict[str, str]
 def find_address(
     servers: str | None, profile: str | None, extra: Mapping[str, str] | None = None, *, config_file: Path | None = None
 ) -> Address:
-    """The address and options that call, environment and files give. Raises UsageError."""
+    """Return the address and options given by call, environment and files. Raises UsageError."""
     from_file = {} if config_file is None else read_command_config(config_file)
     servers_in_file = from_file.pop("bootstrap.servers", None)
     address = servers or servers_in_file or os.environ.get(BOOTSTRAP_VARIABLE)
@@ -145,19 +196,16 @@ def _from_environment() -> dict[str, str]:
 
 
 def read_command_config(file: Path) -> dict[str, str]:
-    """The client options in a properties file. Options only a producer or consumer knows are left out.
+    """Return the client options in a properties file, without those only a producer or consumer has.
 
     Warns if others may read a file that holds a secret. Raises UsageError.
     """
-    from partita.consumer.config import OPTIONS as CONSUMER_OPTIONS
-    from partita.producer.config import OPTIONS as PRODUCER_OPTIONS
-
     try:
         properties = _dotted(parse_properties(_read(file)))
     except ValueError as error:
         raise click.UsageError(f"{file}: {error}") from None
     known = {option.dotted: option for option in CLIENT_OPTIONS}
-    foreign = {option.dotted for option in (*CONSUMER_OPTIONS, *PRODUCER_OPTIONS)}
+    foreign = {option.dotted for option in (*consumer_config.OPTIONS, *producer_config.OPTIONS)}
     for name in properties.keys() - known.keys() - foreign:
         raise click.UsageError(
             f"{file}: {unknown_option(name, [text.replace('.', '_') for text in (*known, *foreign)])}"
@@ -179,7 +227,7 @@ def _read(file: Path) -> str:
 
 
 def _with_password(address: Address) -> Address:
-    """The same with a password that a person types, if there is a user without one and a person to ask."""
+    """Return the address with a password typed by the user, if there is a user name without one and a terminal."""
     options = address.options
     if "sasl.username" not in options or "sasl.password" in options or not is_asked():
         return address
@@ -196,7 +244,7 @@ def profile_file() -> Path:
 
 
 def read_profiles(file: Path, *, required: bool = False) -> tuple[dict[str, Address], str | None]:
-    """The profiles of a file by name, and the default one's name. Raises UsageError for what is wrong in the file.
+    """Return the profiles of a file by name, and the default one's name. Raises UsageError for errors in the file.
 
     A file that does not exist holds no profiles, unless it is `required`.
     """

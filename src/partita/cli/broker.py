@@ -24,12 +24,16 @@ from partita.cli.service.broker_file import BrokerFile, read_broker_file
 from partita.cli.service.logs import JSON, LEVELS, TEXT, log_to_stderr
 from partita.cli.terminal import complain, say
 from partita.cli.variables import TOKEN_VARIABLE
+from partita.lazy import later
 from partita.log.storage import StorageError
 from partita.properties import parse_properties
 from partita.secret import Secret
 
 if TYPE_CHECKING:
     from partita.broker.running import RunningBroker
+    from partita.broker.security import ready_made
+else:
+    ready_made = later("partita.broker.security.ready_made")
 
 DEFAULT_PORT = 9092
 FILE = "partita.broker.file"
@@ -203,7 +207,7 @@ def _set_options(settings: Iterable[str]) -> dict[str, object]:
 
 
 def _check_together(ctx: click.Context, given: dict[str, Any], file: BrokerFile, options: Mapping[str, object]) -> None:
-    """Refuse what excludes each other. What was given nearer than the file takes the file's place."""
+    """Refuse contradicting options. A value given on the command line takes precedence over the file's."""
     if given["memory"] and given["data_dir"] is not None:
         near = [name for name in ("memory", "data_dir") if _is_near(ctx, name)]
         if len(near) != 1:
@@ -234,7 +238,7 @@ def _settings(
 
 
 class _Users:
-    """Who may log in: by the file of --users, else by [users] of the configuration."""
+    """The users who may log in: from the file of --users, else from [users] of the configuration."""
 
     def __init__(self, path: str | None, file: BrokerFile) -> None:
         if path is not None and file.users and "users" in file.command:
@@ -244,7 +248,7 @@ class _Users:
         self.exist = path is not None or bool(file.users)
 
     def read(self) -> dict[str, str]:
-        """Names and passwords as the files have them now. Raises ConfigError."""
+        """Return names and passwords as the files hold them now. Raises ConfigError."""
         if self._path is not None:
             return _users_of(self._path)
         if self._file.users:
@@ -293,16 +297,14 @@ async def _serve(settings: BrokerSettings, users: _Users, *, prints: bool) -> No
 
 
 def _reload(running: RunningBroker, users: _Users) -> None:
-    """Read certificates and users again, for what connects and logs in from now on; what is wrong changes nothing."""
-    from partita.broker.security.ready_made import OWN_USER
-
+    """Read certificates and users again, for new connections and logins; an error leaves everything unchanged."""
     guards = running.services.guards
     try:
         if guards is not None:
             guards.reload()
         if users.exist:
             wanted = {user: Secret(password) for user, password in users.read().items()}
-            running.services.users.replace(wanted, but=frozenset({OWN_USER}))
+            running.services.users().replace(wanted, but=frozenset({ready_made.OWN_USER}))
     except (ConfigError, StorageError) as error:
         complain(str(error), command="partita broker")
 
@@ -313,4 +315,4 @@ def _refuse(reason: str) -> NoReturn:
 
 
 COMMAND_KEYS = frozenset(key_of(param) for param in broker.params) - {"config", "print-config", "set"}
-"""What [broker] of a configuration file may hold."""
+"""Keys allowed in [broker] of a configuration file."""

@@ -4,10 +4,19 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from partita.cli.terminal import complain, say
+from partita.lazy import later
+
+if TYPE_CHECKING:
+    from partita.broker import config as broker_config
+    from partita.broker.security import ready_made
+else:
+    broker_config = later("partita.broker.config")
+    ready_made = later("partita.broker.security.ready_made")
 
 NAMES = ("localhost", "127.0.0.1", "::1")
 
@@ -30,24 +39,23 @@ def certs() -> None:
 @click.option(
     "--client", "clients", multiple=True, metavar="NAME", help="Also a certificate for a client, who is CN=NAME by it."
 )
-@click.option("--replace", is_flag=True, help="Replace what is there; clients have to be told of the new authority.")
+@click.option("--replace", is_flag=True, help="Replace what is there; clients have to learn of the new authority.")
 def make(folder: Path, names: tuple[str, ...], clients: tuple[str, ...], replace: bool) -> None:
     """Make an authority, a certificate for the broker, and one for each client, in DIR.
 
-    They are for tests and for a laptop: the key of the authority is not kept, so nobody can sign another one. Start the
-    broker with `partita broker --tls-dir DIR`; a running one reads new files at SIGHUP.
+    They are for tests and for a laptop: the key of the authority is not kept, so no further one can be signed. Start
+    the broker with `partita broker --tls-dir DIR`; a running one reads new files at SIGHUP.
     """
-    from partita.broker.config import ConfigError
-    from partita.broker.security.ready_made import CA_FILE, ThrowAwayCertificates
-
-    if (folder / CA_FILE).exists() and not replace:
-        complain(f"{folder / CA_FILE} is there already; --replace makes new ones", command="partita certs make")
+    if (folder / ready_made.CA_FILE).exists() and not replace:
+        complain(
+            f"{folder / ready_made.CA_FILE} is there already; --replace makes new ones", command="partita certs make"
+        )
         sys.exit(2)
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        made = ThrowAwayCertificates(names or NAMES, folder)
+        made = ready_made.ThrowAwayCertificates(names or NAMES, folder)
         files = [made.client(client) for client in clients]
-    except ConfigError as error:
+    except broker_config.ConfigError as error:
         complain(str(error), command="partita certs make")
         sys.exit(2)
     say(f"authority  {made.ca_file} (clients: ssl.ca.location)")

@@ -10,12 +10,33 @@ import click
 
 from partita.cli.terminal import print_json, print_table, say
 from partita.designs.ownership import listed
+from partita.lazy import later
 
 if TYPE_CHECKING:
-    from rich.console import RenderableType
+    from rich import console as rich_console
+    from rich import live as rich_live
+    from rich import table as rich_table
 
-    from partita.designs.compare import Comparison
-    from partita.designs.live import Look
+    from partita.cli import demo
+    from partita.designs import compare as comparing
+    from partita.designs import lab
+    from partita.designs import live as live_designs
+    from partita.designs import report as design_report
+    from partita.designs import scenarios as designs_scenarios
+    from partita.designs.members import settings as member_settings
+    from partita.designs.zookeeper import jars as zookeeper_jars
+else:
+    comparing = later("partita.designs.compare")
+    demo = later("partita.cli.demo")
+    design_report = later("partita.designs.report")
+    designs_scenarios = later("partita.designs.scenarios")
+    zookeeper_jars = later("partita.designs.zookeeper.jars")
+    lab = later("partita.designs.lab")
+    live_designs = later("partita.designs.live")
+    member_settings = later("partita.designs.members.settings")
+    rich_console = later("rich.console")
+    rich_live = later("rich.live")
+    rich_table = later("rich.table")
 
 FLOWS = """
 Design 1 (Kafka 0.8): every consumer for itself
@@ -52,6 +73,21 @@ def explain() -> None:
 
 
 @designs.command()
+@click.option("--from", "repository", metavar="URL", help="A Maven repository instead of Maven Central.")
+def jars(repository: str | None) -> None:
+    """Download the five jars that are a ZooKeeper server, 4 MB, into the user's cache.
+
+    A pyspark that is installed has them too. They are checked against known SHA-256 sums, and need Java 17 to run.
+    """
+    try:
+        fetched = zookeeper_jars.fetch_jars(repository or zookeeper_jars.REPOSITORY)
+    except zookeeper_jars.NoZooKeeper as error:
+        raise click.ClickException(str(error)) from error
+    for jar in fetched:
+        say(f"{jar}  {jar.stat().st_size:,} bytes")
+
+
+@designs.command()
 @click.option("--members", default="5,20,50", show_default=True, metavar="N,...",
               help="Sizes of the group. Scenario join runs with each of them, the others with the first.")  # fmt: skip
 @click.option("--partitions", type=click.IntRange(1, 200), default=12, show_default=True,
@@ -68,36 +104,28 @@ def compare(
 ) -> None:  # fmt: skip
     """Give every design the same groups and the same troubles, and measure what comes of it.
 
-    Starts a ZooKeeper from the jars of pyspark, a broker, and the members as processes of their own. Takes a few
+    Starts a ZooKeeper, a broker, and the members as processes of their own. Takes a few
     minutes. The exit code is 1 only if a design of today breaks a promise: that the old ones do is the result.
     """
-    from partita.designs.zookeeper.jars import NoZooKeeper, why_not
-
-    reason = why_not()
+    reason = zookeeper_jars.why_not()
     if reason is not None:
         raise click.ClickException(reason)
-    from partita.cli.demo import Bars
-    from partita.designs.compare import Plan
-    from partita.designs.compare import compare as run_all
-
-    plan = Plan(
+    plan = comparing.Plan(
         sizes=_sizes(members), partitions=partitions, designs=_designs(which), scenarios=_scenarios(scenarios),
         kafka_timings=kafka_timings,
     )  # fmt: skip
-    bars = Bars(err=as_json)
+    bars = demo.Bars(err=as_json)
     try:
         with bars.progress:
-            result = run_all(plan, bars)
-    except NoZooKeeper as error:
+            result = comparing.compare(plan, bars)
+    except zookeeper_jars.NoZooKeeper as error:
         raise click.ClickException(str(error)) from error
     if as_json:
         print_json(result.as_json())
     else:
         _print(result)
     if html is not None:
-        from partita.designs.report import page
-
-        html.write_text(page(result), encoding="utf-8")
+        html.write_text(design_report.page(result), encoding="utf-8")
         say(f"The pictures: {html}", err=as_json)
     broken = result.broken()
     for line in broken:
@@ -121,23 +149,17 @@ def run(design: str, members: int, partitions: int, kafka_timings: bool, for_s: 
     Each member is a process of its own. Take its number from the table and stop, continue or kill it from another
     terminal (kill -STOP, kill -CONT, kill -9): the table shows what the others make of it.
     """
-    from partita.designs.compare import FASTER, is_built
-    from partita.designs.lab import OLD
-    from partita.designs.live import run as run_live
-    from partita.designs.members.settings import Timings
-    from partita.designs.zookeeper.jars import NoZooKeeper, why_not
-
     (name,) = _designs(design)[:1]
-    if not is_built(name):
+    if not comparing.is_built(name):
         raise click.ClickException(f"design {name} is not built")
-    reason = why_not() if name in OLD else None
+    reason = zookeeper_jars.why_not() if name in lab.OLD else None
     if reason is not None:
         raise click.ClickException(reason)
-    timings = Timings() if kafka_timings else Timings().faster(FASTER)
+    timings = member_settings.Timings() if kafka_timings else member_settings.Timings().faster(comparing.FASTER)
     with contextlib.suppress(KeyboardInterrupt), Watching(timings.session_ms / 1000) as watching:
         try:
-            run_live(name, members, partitions, timings, watching.show, for_s)
-        except NoZooKeeper as error:
+            live_designs.run(name, members, partitions, timings, watching.show, for_s)
+        except zookeeper_jars.NoZooKeeper as error:
             raise click.ClickException(str(error)) from error
 
 
@@ -145,12 +167,9 @@ class Watching:
     """Shows a running group: a table on a terminal, a line for each change elsewhere."""
 
     def __init__(self, session_s: float) -> None:
-        from rich.console import Console
-        from rich.live import Live
-
         self._session_s = session_s
-        self._console = Console(highlight=False)
-        self._live = Live(console=self._console, auto_refresh=False) if self._console.is_terminal else None
+        self._console = rich_console.Console(highlight=False)
+        self._live = rich_live.Live(console=self._console, auto_refresh=False) if self._console.is_terminal else None
 
     def __enter__(self) -> Watching:
         if self._live is not None:
@@ -161,17 +180,15 @@ class Watching:
         if self._live is not None:
             self._live.stop()
 
-    def show(self, look: Look) -> None:
-        """Show one look at the group."""
+    def show(self, look: live_designs.Look) -> None:
+        """Show one view of the group."""
         for line in look.lines:
             self._console.print(f"{look.at_s:7.1f} s  {line}", markup=False)
         if self._live is not None:
             self._live.update(self._table(look), refresh=True)
 
-    def _table(self, look: Look) -> RenderableType:
-        from rich.table import Table
-
-        table = Table(title=look.ownership.summary(), title_justify="left", box=None, header_style="bold")
+    def _table(self, look: live_designs.Look) -> rich_console.RenderableType:
+        table = rich_table.Table(title=look.ownership.summary(), title_justify="left", box=None, header_style="bold")
         for head in ("MEMBER", "PROCESS", "READS", "RECORDS", "FAILED", "HEARD"):
             table.add_column(head, justify="left" if head in ("MEMBER", "READS", "HEARD") else "right")
         for name, seen in look.ownership.members.items():
@@ -191,9 +208,7 @@ COLUMNS = (
 )
 
 
-def _print(result: Comparison) -> None:
-    from partita.designs.compare import is_built
-
+def _print(result: comparing.Comparison) -> None:
     rows = []
     for run in result.runs:
         found = run.measures
@@ -214,7 +229,7 @@ def _print(result: Comparison) -> None:
     )  # fmt: skip
     print_table(head, rows)
     say(COLUMNS)
-    missing = [design for design in result.plan.designs if not is_built(design)]
+    missing = [design for design in result.plan.designs if not comparing.is_built(design)]
     if missing:
         say(f"not built: {', '.join(missing)}")
     say(f"took {result.took_s:.0f} s")
@@ -231,23 +246,20 @@ def _sizes(text: str) -> tuple[int, ...]:
 
 
 def _designs(text: str) -> tuple[str, ...]:
-    from partita.designs.compare import TITLES
-
     names = tuple(dict.fromkeys(part.strip() for part in text.split(",")))
     for name in names:
-        if name not in TITLES:
+        if name not in comparing.TITLES:
             raise click.BadParameter(
-                f"there is no design {name!r}; there are {', '.join(TITLES)}", param_hint="--designs"
+                f"there is no design {name!r}; there are {', '.join(comparing.TITLES)}", param_hint="--designs"
             )
     return names
 
 
 def _scenarios(names: tuple[str, ...]) -> tuple[str, ...]:
-    from partita.designs.scenarios import BY_NAME
-
     for name in names:
-        if name not in BY_NAME:
+        if name not in designs_scenarios.BY_NAME:
             raise click.BadParameter(
-                f"there is no scenario {name!r}; there are {', '.join(BY_NAME)}", param_hint="--scenario"
+                f"there is no scenario {name!r}; there are {', '.join(designs_scenarios.BY_NAME)}",
+                param_hint="--scenario",
             )
-    return names or tuple(BY_NAME)
+    return names or tuple(designs_scenarios.BY_NAME)

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
+from typing import TYPE_CHECKING
 
 import click
 from click.core import ParameterSource
@@ -18,6 +19,24 @@ from partita.cli.address import Address, address_options
 from partita.cli.terminal import complain, say
 from partita.cli.way_to_cluster import walk
 from partita.compiled import compiled_modules
+from partita.lazy import later
+
+if TYPE_CHECKING:
+    from partita import java
+    from partita import spark as partita_spark
+    from partita.broker.storage import data_dir as storage_data_dir
+    from partita.cli import connecting
+    from partita.designs.zookeeper import jars as zookeeper_jars
+    from partita.spark import executor_probe
+    from partita.spark import java as spark_java
+else:
+    connecting = later("partita.cli.connecting")
+    executor_probe = later("partita.spark.executor_probe")
+    java = later("partita.java")
+    partita_spark = later("partita.spark")
+    spark_java = later("partita.spark.java")
+    storage_data_dir = later("partita.broker.storage.data_dir")
+    zookeeper_jars = later("partita.designs.zookeeper.jars")
 
 PACKAGES = (
     ("crc32c", "checksums", "pip install partita"),
@@ -72,22 +91,17 @@ def _package(package: str, purpose: str, remedy: str) -> Finding:
 
 
 def _java() -> Finding:
-    from partita.java import JavaNotFound
-    from partita.spark.java import ensure_java
-
     try:
-        found = ensure_java()
-    except JavaNotFound as error:
+        found = spark_java.ensure_java()
+    except java.JavaNotFound as error:
         return Finding("Java for Spark", "not found", False, False, str(error))
     return Finding("Java for Spark", str(found), True, False)
 
 
 def _zookeeper() -> Finding:
-    from partita.designs.zookeeper.jars import NoZooKeeper, find_jars
-
     try:
-        jars = find_jars()
-    except NoZooKeeper as error:
+        jars = zookeeper_jars.find_jars()
+    except zookeeper_jars.NoZooKeeper as error:
         return Finding("ZooKeeper for partita designs", "not found", False, False, str(error))
     return Finding("ZooKeeper for partita designs", jars[0].stem, True, False)
 
@@ -99,28 +113,24 @@ def _way(address: Address) -> Iterator[Finding]:
 
 def _executors(address: Address, master: str) -> Iterator[Finding]:
     """One line for each executor of a Spark cluster, asked by a short job."""
-    from partita.cli.connecting import connected
-    from partita.spark import session
-    from partita.spark.executor_probe import probe
-
     brokers = []
     if _is_asked_about_a_cluster():
-        with connected(address) as admin:
+        with connecting.connected(address) as admin:
             brokers = [(node.host, node.port) for node in admin.describe_cluster().nodes]
-    spark = session("partita-doctor", master=master)
+    spark = partita_spark.session("partita-doctor", master=master)
     try:
-        for report in probe(spark, brokers):
+        for report in executor_probe.probe(spark, brokers):
             versions = ", ".join(f"{name} {found}" for name, found in report.packages if found[:1].isdigit())
-            told = f"Python {report.python}, {versions}, {report.compiled} compiled parts"
+            found = f"Python {report.python}, {versions}, {report.compiled} compiled parts"
             advice = f"{report.fault}; install what is missing there, or let brokers advertise other addresses"
-            yield Finding(f"executor on {report.host}", told, not report.fault, True, advice if report.fault else "")
+            yield Finding(f"executor on {report.host}", found, not report.fault, True, advice if report.fault else "")
     finally:
         spark.stop()
 
 
 def _is_asked_about_a_cluster() -> bool:
     context = click.get_current_context()
-    given = (context.get_parameter_source(name) for name in ("servers", "profile", "config_file"))
+    given = (context.get_parameter_source(name) for name in ("servers", "profiles", "config_file"))
     return any(source is not ParameterSource.DEFAULT for source in given)
 
 
@@ -168,11 +178,9 @@ def doctor(bootstrap: Address, as_json: bool, data_dir: str | None, master: str 
 
 
 def _repair(data_dir: str, *, as_json: bool) -> None:
-    from partita.broker.storage.data_dir import DataDirectoryError, repair
-
     try:
-        done = repair(data_dir)
-    except DataDirectoryError as error:
+        done = storage_data_dir.repair(data_dir)
+    except storage_data_dir.DataDirectoryError as error:
         complain(str(error), command="partita doctor")
         raise SystemExit(2) from None
     if as_json:

@@ -10,10 +10,20 @@ import os
 import signal
 import sys
 from importlib import import_module
+from typing import TYPE_CHECKING
 
 import click
 
 from partita.cli.terminal import complain
+from partita.lazy import later
+
+if TYPE_CHECKING:
+    import difflib
+
+    from partita import errors as kafka_errors
+else:
+    difflib = later("difflib")
+    kafka_errors = later("partita.errors")
 
 COMMANDS = {
     "broker": ("broker", "Run a broker."),
@@ -38,6 +48,7 @@ COMMANDS = {
     "profiles": ("profiles", "List the clusters named in the profile file."),
     "doctor": ("doctor", "Check this installation and suggest fixes."),
     "demo": ("demo", "Run a complete example on real flight data."),
+    "taste": ("demo", "See a group survive a crash, in twenty seconds."),
     "designs": ("designs", "Compare the designs of a rebalance that Kafka has had, on a real ZooKeeper."),
     "sim": ("sim", "Simulate groups under faults in virtual time and check every rule."),
 }
@@ -66,9 +77,7 @@ class LazyGroup(click.Group):
         try:
             return super().resolve_command(ctx, args)
         except click.UsageError as error:
-            from difflib import get_close_matches
-
-            near = get_close_matches(args[0], COMMANDS, n=1)
+            near = difflib.get_close_matches(args[0], COMMANDS, n=1)
             if near and "Did you mean" not in error.format_message():
                 raise click.UsageError(f"{error.message.rstrip('.')}. Did you mean '{near[0]}'?", ctx) from None
             raise
@@ -87,8 +96,6 @@ def cli() -> None:
 
 def main() -> None:
     """Run the command line and exit. SIGTERM ends a command as Ctrl-C does: members leave and files are closed."""
-    from partita.errors import KafkaError
-
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     code: object = 1
     try:
@@ -101,7 +108,7 @@ def main() -> None:
         context = getattr(error, "ctx", None)
         complain(error.format_message(), command=context.command_path if context else "partita")
         code = error.exit_code
-    except KafkaError as error:
+    except kafka_errors.KafkaError as error:
         complain(str(error), command="partita")
     except OSError as error:
         code = _output_failed(error)

@@ -15,11 +15,32 @@ import click
 
 from partita.cli.connecting import json_option
 from partita.cli.terminal import complain, print_json, print_table, say
+from partita.lazy import later
+from partita.options import ConfigError
 
 if TYPE_CHECKING:
-    from partita.spark.pipeline.outlook import Outlook
-    from partita.spark.pipeline.pipeline_file import Pipeline
-    from partita.spark.pipeline.runner import BatchReport
+    from pyspark import errors as spark_errors
+
+    from partita import errors as kafka_errors
+    from partita import spark as partita_spark
+    from partita.spark.cluster import broker_link, cluster_lookups
+    from partita.spark.pipeline import outlook as pipeline_outlook
+    from partita.spark.pipeline import pipeline_file
+    from partita.spark.pipeline import runner as pipeline_runner
+    from partita.spark.planning import offsets, starts
+    from partita.spark.settings import options as settings_options
+else:
+    broker_link = later("partita.spark.cluster.broker_link")
+    cluster_lookups = later("partita.spark.cluster.cluster_lookups")
+    kafka_errors = later("partita.errors")
+    offsets = later("partita.spark.planning.offsets")
+    partita_spark = later("partita.spark")
+    pipeline_file = later("partita.spark.pipeline.pipeline_file")
+    pipeline_outlook = later("partita.spark.pipeline.outlook")
+    pipeline_runner = later("partita.spark.pipeline.runner")
+    settings_options = later("partita.spark.settings.options")
+    spark_errors = later("pyspark.errors")
+    starts = later("partita.spark.planning.starts")
 
 FILE = click.argument("file", metavar="FILE", type=click.Path(exists=True, dir_okay=False, path_type=Path))
 
@@ -34,18 +55,14 @@ def pipeline() -> None:
 @json_option
 def plan(file: Path, as_json: bool) -> None:
     """Show what a run would read: ranges, lag, batches. Starts no Spark and changes nothing."""
-    from partita.options import ConfigError
-    from partita.spark.planning.offsets import OffsetFormatError
-    from partita.spark.planning.starts import SourceError
-
     described = _read(file)
     try:
         ahead = _outlook(described)
     except ConfigError as error:
         raise click.UsageError(f"{file}: {error}") from None
-    except OffsetFormatError as error:
+    except offsets.OffsetFormatError as error:
         raise click.ClickException(f"{described.checkpoint}: {error}") from None
-    except SourceError as error:
+    except starts.SourceError as error:
         raise click.ClickException(str(error)) from None
     rows = [
         (f"{topic}-{partition}", r.begin, r.end, r.size, ahead.came_from[topic, partition])
@@ -73,34 +90,29 @@ def plan(file: Path, as_json: bool) -> None:
 def run(file: Path, once: bool, master: str, as_json: bool) -> None:
     """Run the pipeline until Ctrl-C, printing one line for each batch."""
     described = _read(file)
-    from partita.options import ConfigError
-    from partita.spark import session
-    from partita.spark.pipeline.runner import QualityError, start
 
-    def tell(report: BatchReport) -> None:
+    def tell(report: pipeline_runner.BatchReport) -> None:
         if as_json:
             say(json.dumps(asdict(report)))
         else:
             broken = "".join(f", {count} {name}" for name, count in report.broken.items() if count)
             say(f"batch {report.batch}: {report.rows} records, {report.good} good{broken}")
 
-    from pyspark.errors import PySparkException
-
-    # What ends the pipeline is told in one line below; Spark would put hundreds in front of it.
+    # The error that ends the pipeline is printed as one line below; Spark would put hundreds in front of it.
     for logger in ("DataFrameQueryContextLogger", "SQLQueryContextLogger"):
         logging.getLogger(logger).setLevel(logging.CRITICAL)
-    spark = session(described.name, master=master, config={"spark.log.level": "OFF", **described.spark})
+    spark = partita_spark.session(described.name, master=master, config={"spark.log.level": "OFF", **described.spark})
     try:
-        query = start(spark, described, once=once, on_batch=tell)
+        query = pipeline_runner.start(spark, described, once=once, on_batch=tell)
         try:
             query.awaitTermination()
         except KeyboardInterrupt:
             query.stop()
     except ConfigError as error:
         raise click.UsageError(f"{file}: {error}") from None
-    except QualityError as failure:
+    except pipeline_runner.QualityError as failure:
         raise click.ClickException(str(failure)) from None
-    except PySparkException as failure:
+    except spark_errors.PySparkException as failure:
         raise click.ClickException(cause_of(str(failure))) from None
 
 
@@ -117,51 +129,34 @@ def doctor(context: click.Context, file: Path) -> None:
 
 
 def cause_of(failure: str) -> str:
-    """The line of a Spark failure that says why: our own error, else the innermost of Java's, else the first line."""
+    """Return the reason in a Spark failure: the line of our own error, else the innermost of Java's, else the first."""
     ours = re.findall(r"\b(?:QualityError|SourceError|DataLossError|ConfigError|CommitRefused): (.+)", failure)
     javas = re.findall(r"^(?:Caused by)?: (?!py4j\.)(?:[\w$]+\.)+[\w$]+: (.+)", failure, re.M)
     return str((ours or javas or [failure.strip().partition("\n")[0]])[-1])
 
 
-def _read(file: Path) -> Pipeline:
-    from partita.options import ConfigError
-    from partita.spark.pipeline.pipeline_file import parse
-
+def _read(file: Path) -> pipeline_file.Pipeline:
     try:
-        return parse(file.read_text(encoding="utf-8"), file.stem)
+        return pipeline_file.parse(file.read_text(encoding="utf-8"), file.stem)
     except ConfigError as error:
         raise click.UsageError(f"{file}: {error}") from None
 
 
-def _outlook(described: Pipeline) -> Outlook:
-    from partita.spark.cluster.broker_link import link_to
-    from partita.spark.cluster.cluster_lookups import ClusterLookups
-    from partita.spark.pipeline.outlook import look_ahead
-
+def _outlook(described: pipeline_file.Pipeline) -> pipeline_outlook.Outlook:
     options = described.source_options()
-    lookups = ClusterLookups(link_to(options.client), read_committed=options.read_committed)
-    return look_ahead(options, lookups, Path(described.checkpoint))
+    lookups = cluster_lookups.ClusterLookups(broker_link.link_to(options.client), read_committed=options.read_committed)
+    return pipeline_outlook.look_ahead(options, lookups, Path(described.checkpoint))
 
 
-def _topics_there(described: Pipeline) -> set[str]:
-    """Those topics of the file that exist, beside the ones of the stream."""
-    from partita.spark.cluster.broker_link import link_to
-    from partita.spark.cluster.cluster_lookups import ClusterLookups
-    from partita.spark.options import TopicSelection
-
-    lookups = ClusterLookups(link_to(described.source_options().client))
-    view = lookups.view(TopicSelection(names=tuple(described.other_topics())))
+def _topics_there(described: pipeline_file.Pipeline) -> set[str]:
+    """Return the topics of the file that exist, except those of the stream."""
+    lookups = cluster_lookups.ClusterLookups(broker_link.link_to(described.source_options().client))
+    view = lookups.view(settings_options.TopicSelection(names=tuple(described.other_topics())))
     return {topic for topic, _ in view.partitions}
 
 
 def _findings(file: Path) -> Iterator[tuple[str, str]]:
-    """What was checked, and the fault, empty if there is none. A file that cannot be read ends the checks."""
-    from partita.errors import KafkaError
-    from partita.options import ConfigError
-    from partita.spark import JavaNotFound, ensure_java
-    from partita.spark.planning.offsets import OffsetFormatError
-    from partita.spark.planning.starts import SourceError
-
+    """Yield each check with its fault, empty if there is none. A file that cannot be read ends the checks."""
     try:
         described = _read(file)
     except click.UsageError as error:
@@ -176,9 +171,9 @@ def _findings(file: Path) -> Iterator[tuple[str, str]]:
     if described.decode.registry:
         yield "registry", "" if find_spec("fastavro") else "not installed: pip install 'partita[registry]'"
     try:
-        ensure_java()
+        partita_spark.ensure_java()
         yield "Java", ""
-    except JavaNotFound as error:
+    except partita_spark.JavaNotFound as error:
         yield "Java", str(error)
     try:
         ahead = _outlook(described)
@@ -186,7 +181,7 @@ def _findings(file: Path) -> Iterator[tuple[str, str]]:
         there = _topics_there(described)
         for topic, what in described.other_topics().items():
             yield f"{what}, topic {topic}", "" if topic in there else "not found in the cluster"
-    except OffsetFormatError as error:
+    except offsets.OffsetFormatError as error:
         yield f"checkpoint {described.checkpoint}", str(error)
-    except (KafkaError, SourceError, ConfigError) as error:
+    except (kafka_errors.KafkaError, starts.SourceError, ConfigError) as error:
         yield "cluster", str(error)

@@ -11,10 +11,19 @@ from typing import TYPE_CHECKING
 import click
 
 from partita.cli.terminal import say
-from partita.plurals import count
+from partita.lazy import later
+from partita.wording import count
 
 if TYPE_CHECKING:
-    from partita.sim.run import Drawn, Verdict
+    from partita.sim import fault_plan
+    from partita.sim import moves as sim_moves
+    from partita.sim import run as sim_run
+    from partita.sim.world import trace as sim_trace
+else:
+    fault_plan = later("partita.sim.fault_plan")
+    sim_moves = later("partita.sim.moves")
+    sim_run = later("partita.sim.run")
+    sim_trace = later("partita.sim.world.trace")
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +34,7 @@ class Totals:
     events: int = 0
     virtual_ms: int = 0
 
-    def plus(self, verdict: Verdict[Drawn]) -> Totals:
+    def plus(self, verdict: sim_run.Verdict[sim_run.Drawn]) -> Totals:
         """These totals with one more run."""
         return Totals(self.runs + 1, self.events + verdict.events, self.virtual_ms + verdict.virtual_ms)
 
@@ -88,29 +97,22 @@ def sim(
     say(f"{count(totals.runs, 'run')}, {totals.events} events, {hours:.1f} virtual hours: every rule held")
 
 
-def _plays(workload: str, protocol: str) -> list[tuple[str, Callable[..., Verdict[Drawn]]]]:
-    """What is run for each seed, with the options that choose it."""
-    from partita.sim.fault_plan import PROTOCOLS
-    from partita.sim.run import simulate, simulate_transactions
-
+def _plays(workload: str, protocol: str) -> list[tuple[str, Callable[..., sim_run.Verdict[sim_run.Drawn]]]]:
+    """Return the simulations to run for each seed, with the options that choose them."""
     if workload != "groups":
-        return [(f"--workload {workload}", simulate_transactions)]
-    spoken = PROTOCOLS if protocol == "all" else (protocol,)
-    return [(f"--workload groups --protocol {name}", partial(simulate, protocol=name)) for name in spoken]
+        return [(f"--workload {workload}", sim_run.simulate_transactions)]
+    spoken = fault_plan.PROTOCOLS if protocol == "all" else (protocol,)
+    return [(f"--workload groups --protocol {name}", partial(sim_run.simulate, protocol=name)) for name in spoken]
 
 
 def _show_moves() -> None:
-    from partita.sim.moves import table
-
-    for line in table():
+    for line in sim_moves.table():
         say(line)
 
 
-def _show(verdict: Verdict[Drawn], which: str, *, trace: bool, in_full: bool) -> None:
-    from partita.sim.world.trace import LEGEND
-
+def _show(verdict: sim_run.Verdict[sim_run.Drawn], which: str, *, trace: bool, in_full: bool) -> None:
     if trace:
-        say(LEGEND)
+        say(sim_trace.LEGEND)
         for line in verdict.trace.lines():
             say(line)
     mode = "liveness" if verdict.liveness else "safety"
@@ -123,10 +125,10 @@ def _show(verdict: Verdict[Drawn], which: str, *, trace: bool, in_full: bool) ->
             say(f"  {line}")
 
 
-def _tell_how_to_replay(verdict: Verdict[Drawn], minutes: float, which: str) -> None:
+def _tell_how_to_replay(verdict: sim_run.Verdict[sim_run.Drawn], minutes: float, which: str) -> None:
     say("the last events:")
     for line in verdict.trace.lines():
         say(f"  {line}")
     mode = "liveness" if verdict.liveness else "safety"
-    told = f"{which} --seed {verdict.seed} --mode {mode} --minutes {minutes:g}"
-    say(f"to replay it: partita sim {told} --trace")
+    options = f"{which} --seed {verdict.seed} --mode {mode} --minutes {minutes:g}"
+    say(f"to replay it: partita sim {options} --trace")

@@ -6,34 +6,24 @@ escape sequences included. `printable` makes them harmless; `say`, `complain` an
 
 from __future__ import annotations
 
+import copy
 import json
 import logging
 import sys
-import unicodedata
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
-_UNSAFE_CATEGORIES = frozenset({"Cc", "Cs", "Zl", "Zp"})
+from partita.lazy import later
+from partita.wording import printable
+
+if TYPE_CHECKING:
+    import shutil
+else:
+    shutil = later("shutil")
+
 _HOME, _CLEAR_LINE, _CLEAR_BELOW = "\x1b[H", "\x1b[K", "\x1b[J"
-_BIDI = frozenset("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
-"""Characters that change the direction of the text around them and so can hide what it says."""
-
-
-def printable(text: str, keep: str = "") -> str:
-    r"""The text with control characters written as escapes such as `\x1b`, except those in `keep`."""
-    if text.isprintable():
-        return text
-    return "".join(char if char in keep or not _is_unsafe(char) else _escape(char) for char in text)
-
-
-def _is_unsafe(char: str) -> bool:
-    return unicodedata.category(char) in _UNSAFE_CATEGORIES or char in _BIDI
-
-
-def _escape(char: str) -> str:
-    return char.encode("unicode_escape").decode("ascii")
 
 
 def say(text: str = "", *, err: bool = False, newline: bool = True) -> None:
@@ -68,9 +58,7 @@ def redraw(lines: Iterable[str]) -> None:
     if not sys.stdout.isatty():
         say("\n".join(lines))
         return
-    from shutil import get_terminal_size  # it loads every kind of compression
-
-    size = get_terminal_size()
+    size = shutil.get_terminal_size()
     shown = [printable(line)[: size.columns] for line in lines][: size.lines - 1]
     click.echo(_HOME + "".join(f"{line}{_CLEAR_LINE}\n" for line in shown) + _CLEAR_BELOW, nl=False)
 
@@ -104,13 +92,24 @@ def confirm(question: str, *, yes: bool) -> None:
 
 
 def is_asked() -> bool:
-    """Is a person at standard input who can be asked?"""
+    """Whether standard input is a terminal, with a person to ask."""
     return sys.stdin.isatty()
 
 
 class PrintableFormatter(logging.Formatter):
-    """Formats log records for a terminal; escapes control characters that a client may have sent."""
+    """Formats log records for a terminal; escapes control characters that a client may have sent.
+
+    No argument of a message begins a line, which could look like one of ours. Tracebacks keep their line breaks; they
+    are indented, as the text of an exception may be a client's.
+    """
 
     def format(self, record: logging.LogRecord) -> str:
-        """The formatted record; line breaks and tabs stay because tracebacks need them."""
-        return printable(super().format(record), keep="\n\t")
+        """The formatted record."""
+        shown = copy.copy(record)
+        if isinstance(record.args, tuple):
+            shown.args = tuple(each if isinstance(each, int | float) else printable(str(each)) for each in record.args)
+        return printable(super().format(shown), keep="\n\t")
+
+    def formatException(self, ei: Any) -> str:  # logging's name
+        """A traceback whose every line but the first is indented."""
+        return super().formatException(ei).replace("\n", "\n  ")

@@ -6,8 +6,7 @@ import asyncio
 import json
 import time
 from collections.abc import Sequence
-from dataclasses import asdict, replace
-from itertools import islice
+from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 import click
@@ -16,44 +15,54 @@ from partita.cli.address import Address, address_options
 from partita.cli.connecting import named_if_unreachable
 from partita.cli.terminal import redraw, say, table_lines
 from partita.cli.variables import TOKEN_VARIABLE
+from partita.lazy import later
 
 if TYPE_CHECKING:
-    from partita.dashboard.models.accounts import Accounts
-    from partita.dashboard.models.rows import GroupRow, GroupRows
-    from partita.dashboard.sources import Followers
-    from partita.observe.poll_cluster import ClusterPoller
+    from partita.dashboard import sources as dashboard_sources
+    from partita.dashboard import words as dashboard_words
+    from partita.dashboard.models import accounts as group_accounts
+    from partita.dashboard.models import overview as group_overview
+    from partita.dashboard.models import rows as group_rows
+    from partita.observe import observed as observed_cluster
+    from partita.observe import poll_cluster
+else:
+    dashboard_sources = later("partita.dashboard.sources")
+    dashboard_words = later("partita.dashboard.words")
+    group_accounts = later("partita.dashboard.models.accounts")
+    group_overview = later("partita.dashboard.models.overview")
+    group_rows = later("partita.dashboard.models.rows")
+    observed_cluster = later("partita.observe.observed")
+    poll_cluster = later("partita.observe.poll_cluster")
 
 SORTED_BY = ("attention", "lag", "behind", "members", "rebalances", "name")
 COLUMNS = ("group", "state", "members", "lag", "behind", "trend", "rebalances/h", "last rebalance")
 
 
 class Top:
-    """What the table says about the cluster as the observer last saw it."""
+    """The table of a cluster's groups as the observer last saw them."""
 
-    def __init__(self, rows: GroupRows, accounts: Accounts, sort: str, lines: int) -> None:
+    def __init__(self, rows: group_rows.GroupRows, sort: str, lines: int) -> None:
         self._rows = rows
-        self._accounts = accounts
         self._sort = sort
         self._lines = lines
 
     def lines(self) -> list[str]:
         """The table under a sentence about all groups."""
-        from partita.dashboard.models.overview import attention_sentence
-        from partita.dashboard.words import behind
-
         everything = self._rows.all()
         shown = self._shown()
         body = [
             (
                 row.group_id, row.state or None, row.members, None if row.lag is None else f"{row.lag:,}",
-                None if row.behind is None else behind(row.behind), row.trend,
+                None if row.behind is None else dashboard_words.behind(row.behind), row.trend,
                 row.rebalances_per_hour,
                 self.why(row.group_id),
             )
             for row in shown
         ]  # fmt: skip
         seen = self._rows.observed
-        head = attention_sentence(sum(bool(row.findings) for row in everything.values()), len(everything))
+        head = group_overview.attention_sentence(
+            sum(bool(row.findings) for row in everything.values()), len(everything)
+        )
         notes = [f"{row.group_id}: {row.findings[0].sentence}" for row in shown if row.findings]
         hidden = len(everything) - len(shown)
         return [
@@ -74,15 +83,11 @@ class Top:
 
     def why(self, group_id: str) -> str | None:
         """The headline of the group's last rebalance; None if none is known."""
-        _, told = self._accounts.of(group_id)
-        return told[-1].headline if told else None
+        _, accounts = self._rows.accounts.of(group_id)
+        return accounts[-1].headline if accounts else None
 
-    def _shown(self) -> Sequence[GroupRow]:
-        from partita.dashboard.models.rows import SORTS
-
-        shown = islice(sorted(self._rows.all().values(), key=SORTS[self._sort]), self._lines)
-        in_hour = self._accounts.in_last_hour
-        return [replace(row, rebalances_per_hour=max(row.rebalances_per_hour, in_hour(row.group_id))) for row in shown]
+    def _shown(self) -> Sequence[group_rows.GroupRow]:
+        return sorted(self._rows.all().values(), key=group_rows.SORTS[self._sort])[: self._lines]
 
 
 @click.command()
@@ -98,7 +103,7 @@ class Top:
 @click.option(
     "--notes-from",
     metavar="URL",
-    help="The control endpoint of a Partita broker, such as http://127.0.0.1:9644: it tells causes itself.",
+    help="The control endpoint of a Partita broker, such as http://127.0.0.1:9644: it notes causes itself.",
 )
 @click.option(
     "--admin-token", envvar=TOKEN_VARIABLE, show_envvar=True, help="The token that the broker printed at its start."
@@ -112,31 +117,34 @@ def top(
 
     Works on any Kafka. Causes are read from __consumer_offsets, which needs the right to read it.
     """
-    from partita.dashboard.models.accounts import Accounts
-    from partita.dashboard.models.rows import GroupRows
-    from partita.dashboard.sources import Followers
-    from partita.observe.observed import Observed
-    from partita.observe.poll_cluster import ClusterPoller
-
-    observed = Observed(bootstrap.servers)
+    observed = observed_cluster.Observed(bootstrap.servers)
     options = bootstrap.client_options(client_id="partita-top")
     try:
-        poller = ClusterPoller(options, observed)
-        followers = Followers(options, poller, notes_from, admin_token or "")
+        poller = poll_cluster.ClusterPoller(options, observed)
+        followers = dashboard_sources.Followers(options, poller, notes_from, admin_token or "")
     except ValueError as error:
         raise click.UsageError(str(error)) from error
-    table = Top(GroupRows(observed), Accounts(observed, followers.sources.facts_of), sort, lines)
+    table = Top(
+        group_rows.GroupRows(observed, group_accounts.Accounts(observed, followers.sources.facts_of)), sort, lines
+    )
     try:
         with named_if_unreachable(bootstrap):
             asyncio.run(_watch(table, poller, followers, every, looks, as_lines=as_lines))
     except KeyboardInterrupt:
         say()
+        raise SystemExit(130) from None
 
 
 async def _watch(
-    table: Top, poller: ClusterPoller, followers: Followers, every: float, looks: int | None, *, as_lines: bool
+    table: Top,
+    poller: poll_cluster.ClusterPoller,
+    followers: dashboard_sources.Followers,
+    every: float,
+    looks: int | None,
+    *,
+    as_lines: bool,
 ) -> None:
-    """Look once, so that an address where nobody answers is an error; then follow and show."""
+    """Look once, so that an unreachable address is an error; then follow and show."""
     try:
         await poller.look()
         await followers.read_once()
@@ -150,7 +158,9 @@ async def _watch(
         await poller.close()
 
 
-async def _show(table: Top, poller: ClusterPoller, every: float, looks: int | None, *, as_lines: bool) -> None:
+async def _show(
+    table: Top, poller: poll_cluster.ClusterPoller, every: float, looks: int | None, *, as_lines: bool
+) -> None:
     done = 0
     while True:
         say(table.as_json()) if as_lines else redraw(table.lines())

@@ -1,6 +1,6 @@
 """The way to a cluster, step by step, for `partita doctor --bootstrap`: names, TCP, protocol, every advertised address.
 
-The first step that fails ends the way of that address, with what the client would say and what to do about it.
+The first step that fails ends the way of that address, with the client's error and a remedy.
 """
 
 from __future__ import annotations
@@ -9,17 +9,24 @@ import socket
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from partita.cli.address import Address
 from partita.errors import KafkaError
+from partita.lazy import later
 from partita.net.config import parse_servers
+
+if TYPE_CHECKING:
+    from partita import admin as admin_client
+else:
+    admin_client = later("partita.admin")
 
 CONNECT_WITHIN_S = 3.0
 
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """One step: what was tried, what was found, and, if it failed, what to do."""
+    """One step: the attempt, its result, and, if it failed, a remedy."""
 
     what: str
     found: str
@@ -57,13 +64,11 @@ def _tcp(what: str, host: str, port: int, advice: str) -> Iterator[Stage]:
 
 
 def _cluster(address: Address) -> Iterator[Stage]:
-    from partita.admin import Admin
-
     options = {"default.api.timeout.ms": 10_000, **address.client_options()}
     protocol = options.get("security.protocol", "PLAINTEXT")
     began = time.perf_counter()
     try:
-        with Admin(options) as admin:
+        with admin_client.Admin(options) as admin:
             took_ms = (time.perf_counter() - began) * 1000
             yield Stage(f"protocol {protocol}", f"requests are answered, first after {took_ms:.1f} ms", True)
             described = admin.describe_cluster()
@@ -71,8 +76,8 @@ def _cluster(address: Address) -> Iterator[Stage]:
             brokers = f"{len(described.nodes)} broker{'s' * (len(described.nodes) != 1)}, {controller}"
             yield Stage(f"cluster {described.cluster_id}", brokers, described.controller_id >= 0)
             for node in described.nodes:
-                told = f"the cluster calls its broker {node.id} by this address; check advertised.listeners"
-                stages = list(_tcp(f"broker {node.id} at {node.host}:{node.port}", node.host, node.port, told))
+                advice = f"the cluster calls its broker {node.id} by this address; check advertised.listeners"
+                stages = list(_tcp(f"broker {node.id} at {node.host}:{node.port}", node.host, node.port, advice))
                 yield from stages
                 if all(stage.is_good for stage in stages):
                     apis = admin.api_versions(node.id)

@@ -9,10 +9,22 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
-from partita.consumer.errors import ConsumerError
+from partita.consumer.errors import RecordDeserializationError, is_outage
+from partita.lazy import later
+from partita.offsets.topic_partition import TopicPartition
 
 if TYPE_CHECKING:
+    import pandas as pd  # type: ignore[import-untyped, unused-ignore]  # pandas has no types of its own
+    import polars as pl  # type: ignore[import-not-found, unused-ignore]  # an optional package
     import pyarrow as pa
+    from pyarrow import compute as pc
+    from pyarrow import json as pj
+else:
+    pa = later("pyarrow")
+    pc = later("pyarrow.compute")
+    pd = later("pandas")
+    pj = later("pyarrow.json")
+    pl = later("polars")
 
 
 class ToArrow(Protocol):
@@ -44,39 +56,68 @@ class DecodeAs:
 
 
 def decode_columns(batch: pa.RecordBatch, how: DecodeAs) -> pa.RecordBatch:
-    """The batch with its key and value columns decoded."""
+    """The batch with its key and value columns decoded. Raises RecordDeserializationError for the first bad record.
+
+    An outage of a deserializer, which says nothing of a record, is raised as it is.
+    """
     for name in ("key", "value"):
         kind = getattr(how, name)
         if kind == "bytes" and not how.binary_view:
             continue
         column = batch.column(name)
-        batch = batch.set_column(batch.schema.get_field_index(name), name, _decoded(column, kind, name, how))
+        try:
+            decoded = _decoded(column, kind, how)
+        except Exception as error:
+            if is_outage(error):
+                raise
+            row, cause = _first_bad(column, kind, how, error)
+            raise _at(batch, row, name, cause) from cause
+        batch = batch.set_column(batch.schema.get_field_index(name), name, decoded)
     return batch
 
 
-def _decoded(column: pa.Array, kind: Decode, name: str, how: DecodeAs) -> pa.Array:
-    import pyarrow as pa
-
+def _decoded(column: pa.Array, kind: Decode, how: DecodeAs) -> pa.Array:
     if not isinstance(kind, str):
         return kind.to_arrow(column)
-    try:
-        if kind == "json":
-            return _json(column, how.json_schema)
-        if kind == "str":
-            return column.cast(pa.string_view() if how.binary_view else pa.string())
-        return column.cast(pa.binary_view())
-    except pa.ArrowInvalid as error:
-        raise ConsumerError(
-            f"the {name} column is no valid {kind}: {error}; poll_arrow({name}='bytes') reads it"
-        ) from None
+    if kind == "json":
+        return _json(column, how.json_schema)
+    if kind == "str":
+        return column.cast(pa.string_view() if how.binary_view else pa.string())
+    return column.cast(pa.binary_view())
+
+
+def _first_bad(column: pa.Array, kind: Decode, how: DecodeAs, error: Exception) -> tuple[int, Exception]:
+    """The first row up to which the column cannot be decoded, and what is wrong there; found by halving."""
+    good, bad = 0, len(column)
+    while bad - good > 1:
+        middle = (good + bad) // 2
+        try:
+            _decoded(column.slice(0, middle), kind, how)
+        except Exception as found:
+            if is_outage(found):
+                raise
+            bad, error = middle, found
+        else:
+            good = middle
+    return bad - 1, error
+
+
+def _at(batch: pa.RecordBatch, row: int, name: str, cause: Exception) -> RecordDeserializationError:
+    """The error for one row of a batch."""
+    record = {field: batch.column(field)[row].as_py() for field in ("key", "value", "topic", "partition", "offset")}
+    record["headers"] = _headers(batch.column("headers")[row].as_py()) if "headers" in batch.schema.names else []
+    timestamp = batch.column("timestamp")[row].cast(pa.timestamp("ms")).value
+    tp = TopicPartition(record["topic"], record["partition"])
+    advice = f"poll_arrow({name}='bytes') reads it"
+    return RecordDeserializationError(name.upper(), tp, record["offset"], timestamp, record, cause, advice)
+
+
+def _headers(given: Any) -> list[tuple[str, bytes | None]]:
+    return [(header["key"], header["value"]) for header in given or ()]
 
 
 def _json(column: pa.Array, schema: Any) -> pa.Array:
     """One JSON object per record into a struct column; nulls stay null. Line breaks inside a document become spaces."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-    import pyarrow.json as pj
-
     text = pc.replace_substring(pc.fill_null(column.cast(pa.string()), "{}"), "\n", " ")
     lines = pc.binary_join(pa.LargeListArray.from_arrays(pa.array([0, len(text)], pa.int64()), text), "\n")
     options = pj.ParseOptions(explicit_schema=schema) if schema is not None else None
@@ -92,13 +133,9 @@ def _json(column: pa.Array, schema: Any) -> pa.Array:
 
 def to_pandas(batch: pa.RecordBatch, *, arrow_types: bool = True) -> Any:
     """A pandas DataFrame; with `arrow_types` its columns keep Arrow's memory instead of Python objects."""
-    import pandas as pd  # type: ignore[import-untyped, unused-ignore]  # pandas has no types of its own
-
     return batch.to_pandas(types_mapper=pd.ArrowDtype if arrow_types else None)
 
 
 def to_polars(batch: pa.RecordBatch) -> Any:
     """A polars DataFrame over the same memory."""
-    import polars as pl  # type: ignore[import-not-found, unused-ignore]  # an optional package
-
     return pl.from_arrow(batch)

@@ -1,12 +1,13 @@
-"""Tells once when no broker can be reached any more, and once when one answers again.
+"""Report once when no broker can be reached any more, and once when one answers again.
 
-Whoever polls meanwhile gets nothing, and should know why.
+Polls return nothing in between, and the application should know why.
 """
 
 from __future__ import annotations
 
-from partita.consumer.request import Event, Note
+from partita.consumer.request import Event
 from partita.now import Now
+from partita.wording import Note
 
 
 class Outage:

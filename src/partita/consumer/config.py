@@ -16,10 +16,10 @@ from partita.assignors.registry import create_assignor, rebalance_protocol
 from partita.client_options import CLIENT_OPTIONS
 from partita.consumer.partition_state import EARLIEST, LATEST, Reset
 from partita.options import ConfigError, Option, check_options
-from partita.security.settings import security_of
+from partita.security.meaning import security_of
 
-_DURATION = re.compile(r"P(?:(\d+)D)?(?:T(?:(\d+)H)?(?:(\d+)M)?(?:(\d+(?:\.\d{1,9})?)S)?)?", re.IGNORECASE)
-_INSTANCE_ID = re.compile(r"[a-zA-Z0-9._-]{1,249}")
+_DURATION = r"P(?:(\d+)D)?(?:T(?:(\d+)H)?(?:(\d+)M)?(?:(\d+(?:\.\d{1,9})?)S)?)?"
+_INSTANCE_ID = r"[a-zA-Z0-9._-]{1,249}"
 
 OPTIONS: tuple[Option, ...] = (
     *CLIENT_OPTIONS,
@@ -67,6 +67,8 @@ OPTIONS: tuple[Option, ...] = (
     Option("poison_policy", "str", "raise", "what to do with records that cannot be read",
            choices=("raise", "skip", "dead_letter")),
     Option("dead_letter_topic", "str", None, "where poison_policy dead_letter sends them", nullable=True),
+    Option("dead_letter_exactly_once", "bool", False,
+           "commit each dead letter in one transaction with the offset behind its record"),
 )  # fmt: skip
 
 _OF_CLASSIC = {
@@ -141,7 +143,7 @@ def parse_reset(text: str) -> Reset | None:
     if lowered == "none":
         return None
     kind, _, duration = text.partition(":")
-    match = _DURATION.fullmatch(duration)
+    match = re.fullmatch(_DURATION, duration, re.IGNORECASE)
     if kind.lower() != "by_duration" or match is None or not any(match.groups()):
         raise ConfigError(f"auto_offset_reset must be earliest, latest, none or by_duration:PnDTnHnMn.nS, not {text!r}")
     days, hours, minutes, seconds = (float(part or 0) for part in match.groups())
@@ -162,7 +164,7 @@ def _check_group(values: dict[str, Any], given: set[str]) -> None:
     group, instance = values["group_id"], values["group_instance_id"]
     if group is not None and not group:
         raise ConfigError("group_id must not be empty or blank; leave it out to consume without a group")
-    if instance is not None and (not _INSTANCE_ID.fullmatch(instance) or instance in (".", "..")):
+    if instance is not None and (not re.fullmatch(_INSTANCE_ID, instance) or instance in (".", "..")):
         raise ConfigError(f"group_instance_id must be 1 to 249 of a-z A-Z 0-9 . _ -, not {instance!r}")
     if values["group_protocol"] == "consumer":
         for name, instead in _OF_CLASSIC.items():
@@ -186,10 +188,25 @@ def _check_delivery(values: dict[str, Any]) -> None:
     values["security"] = security_of(values)
     if values["poison_policy"] == "dead_letter" and not values["dead_letter_topic"]:
         raise ConfigError("poison_policy dead_letter needs a dead_letter_topic")
+    if values["dead_letter_exactly_once"]:
+        _check_exactly_once(values)
     for name in ("key_deserializer", "value_deserializer"):
         given = values[name]
         if not (given is None or callable(given) or isinstance(given, str) or hasattr(given, "deserialize")):
             raise ConfigError(f"{name} must be a function of bytes, a name such as 'str' or 'json', or None")
+
+
+def _check_exactly_once(values: dict[str, Any]) -> None:
+    option = "dead_letter_exactly_once"
+    if values["poison_policy"] != "dead_letter":
+        raise ConfigError(f"{option} works with poison_policy dead_letter only, not {values['poison_policy']!r}")
+    if values["group_id"] is None:
+        raise ConfigError(f"{option} needs a group_id: the offset behind the record is committed with the letter")
+    if values["commit_done_only"]:
+        raise ConfigError(
+            f"{option} does not work with commit_done_only: the offset behind a bad record would cover records before "
+            "it that are not done; leave one of the two out"
+        )
 
 
 def _assignors(given: list[Any]) -> tuple[Assignor, ...]:

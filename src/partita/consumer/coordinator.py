@@ -1,7 +1,8 @@
-"""Where the group's coordinator is: looked up when somebody needs it, forgotten when it fails (consumer.md 5.1).
+"""Where the group's coordinator is: looked up when it is needed, forgotten when it fails (consumer.md 5.1).
 
 One lookup in flight at most; failures are repeated with back-off. A final error is reported once per lookup that
-failed, and the next lookup may succeed. `drops` tells the shell which connection to cut, so that what waits fails.
+failed, and the next lookup may succeed. `drops` names the connections the shell has to cut, so that their requests
+fail.
 """
 
 from __future__ import annotations

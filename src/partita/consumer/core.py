@@ -1,8 +1,8 @@
 """The consumer's rules in one place: puts the parts together and passes facts between them.
 
-The shell calls `poll(now)` whenever `wait_ms` is over or something happened, sends what it asks, feeds what arrives.
-The application's calls land here too. Pure: no socket, clock, thread or randomness of its own; whoever calls it sees
-to it that one call runs at a time. (Kafka: ConsumerNetworkThread and its request managers.)
+The shell calls `poll(now)` whenever `wait_ms` is over or something happened, sends the requests and feeds in the
+answers. The application's calls arrive here too. Pure: no socket, clock, thread or randomness of its own; the caller
+runs one call at a time. (Kafka: ConsumerNetworkThread and its request managers.)
 """
 
 from __future__ import annotations
@@ -29,14 +29,15 @@ from partita.consumer.reading.partition_ends import PartitionEnds
 from partita.consumer.reading.poll_watchdog import Watchdog
 from partita.consumer.reading.positions import Positions
 from partita.consumer.reading.validation import Validation
-from partita.consumer.request import Backoff, Event, Failed, Note, Operation, Poll, Request
+from partita.consumer.request import Backoff, Event, Failed, Operation, Poll, Request
 from partita.consumer.subscription import Subscription
-from partita.consumer.topic_partition import GroupMetadata, OffsetAndMetadata, TopicPartition
 from partita.errors import KafkaError
 from partita.now import Now
+from partita.offsets.topic_partition import GroupMetadata, OffsetAndMetadata, TopicPartition
 from partita.protocol.error_codes import ErrorCode
 from partita.protocol.metadata_view import Node
 from partita.protocol.primitives import ZERO_UUID
+from partita.wording import Note
 
 
 class ConsumerCore:
@@ -106,6 +107,7 @@ class ConsumerCore:
     def poll(self, now: Now) -> Poll:
         """One turn of every part: what to send now, and when to come again."""
         self._pass_facts_along(now)
+        self.membership.is_awaited = self.commits.awaits_round
         poll = self.membership.poll(now)
         if self.membership.app_polling:
             self._take_ends()
@@ -172,16 +174,16 @@ class ConsumerCore:
     def hand_out(self) -> None:
         """The positions cover records that the application is still to get: no commit and no rebalance until it polls.
 
-        Otherwise an automatic commit could cover what nobody has seen yet, and a crash would lose it.
+        Otherwise an automatic commit could cover records that were not handed out yet, and a crash would lose them.
         """
         self.membership.app_polling = False
 
     def end_poll(self, now: Now) -> None:
-        """The application left its poll: nothing of its own happens until the next one."""
+        """The application has left its poll: no commit and no rebalance of its own until the next one."""
         self.membership.app_polling = False
 
     def next_error(self) -> BaseException | None:
-        """What this poll has to raise, if anything."""
+        """Return the error this poll has to raise, if any."""
         events = self.member.events
         failed = next((event for event in events if isinstance(event, Failed)), None) if events else None
         if failed is not None:
@@ -220,7 +222,7 @@ class ConsumerCore:
     # Facts
 
     def offsets_to_commit(self) -> dict[TopicPartition, OffsetAndMetadata]:
-        """What a commit without offsets commits: where the application stands, or what is done without gaps."""
+        """The offsets a bare commit commits: the application's positions, or the ends of what is done without gaps."""
         if self.config.commit_done_only:
             return self.done.committable(self.subscription.assignment)
         return {

@@ -10,7 +10,7 @@ import json
 from collections.abc import Callable
 from struct import Struct
 from struct import error as StructError
-from typing import Any, Literal, Protocol, TypeAlias, TypeVar
+from typing import Any, Protocol, TypeAlias, TypeVar
 
 from partita.options import ConfigError, check_arguments
 
@@ -30,9 +30,24 @@ class DeserializesTo(Protocol[T_co]):
 
 
 From: TypeAlias = Callable[[bytes], T] | DeserializesTo[T]
-"""What a user gives as a deserializer to T: a function of the bytes, or an object with `deserialize`."""
-AsBytes: TypeAlias = Literal["bytes"] | None
-AsText: TypeAlias = Literal["str"]
+"""A user's deserializer to T: a function of the bytes, or an object with `deserialize`."""
+
+
+class Named(Protocol[T_co]):
+    """A name, such as "json": any text. Type checkers cannot see of what type the objects are, so it is Any.
+
+    A protocol does this in one signature, where overloads would repeat all options in a checker's every answer.
+    """
+
+    def casefold(self) -> str:
+        """Only text has it."""
+
+    def __getattribute__(self, name: str, /) -> T_co:
+        """Declared to return Any."""
+
+
+Given: TypeAlias = From[T] | Named[T] | None
+"""Everything that may be given as a deserializer; None leaves bytes."""
 
 _INT, _LONG, _SHORT = Struct(">i"), Struct(">q"), Struct(">h")
 _FLOAT, _DOUBLE = Struct(">f"), Struct(">d")
@@ -72,7 +87,9 @@ def deserializer(given: Any) -> Deserializer | None:
     """The deserializer meant; None leaves bytes as they are. Raises ConfigError."""
     if given is None:
         return None
-    if isinstance(given, type):
+    if given in (str, bytes):
+        given = given.__name__
+    elif isinstance(given, type) and hasattr(given, "deserialize"):
         given = given()
     if hasattr(given, "deserialize"):
         found: Deserializer = given.deserialize
@@ -101,9 +118,3 @@ def _of_bytes(function: Callable[[bytes], Any]) -> Deserializer:
         return None if data is None else function(data)
 
     return read
-
-
-def given_deserializers(key: object, value: object) -> dict[str, object]:
-    """The two as options, without those that were not given: these may still come from the config dict."""
-    given = {"key_deserializer": key, "value_deserializer": value}
-    return {name: chosen for name, chosen in given.items() if chosen is not None}

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Container, Iterable
 from heapq import heappop, heappush
 
-from partita.consumer.topic_partition import OffsetAndMetadata, TopicPartition
+from partita.offsets.topic_partition import OffsetAndMetadata, TopicPartition
 
 
 class _Partition:

@@ -1,6 +1,6 @@
-"""What a consumer can raise beyond the errors that are a broker's error code.
+"""Errors of a consumer that are not a broker's error code.
 
-Everything is a `KafkaError`.
+All are `KafkaError`.
 """
 
 from __future__ import annotations
@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from partita.consumer.topic_partition import TopicPartition
 from partita.errors import KafkaError, OffsetOutOfRangeError, RebalanceInProgressError
+from partita.offsets.topic_partition import TopicPartition
 
 
 class ConsumerError(KafkaError):
@@ -89,10 +89,20 @@ class LogTruncationError(OffsetsOutOfRangeError):
 
 
 class RecordDeserializationError(ConsumerError):
-    """A key or value could not be deserialized. The position stays at the record; seek past it, unless `is_outage`."""
+    """A key or value could not be deserialized. Seek past the record, unless `is_outage`.
+
+    The position stays at the record; after `poll_arrow`, which takes records together, at the first of them.
+    """
 
     def __init__(
-        self, origin: str, tp: TopicPartition, offset: int, timestamp: int, raw: Mapping[str, Any], cause: BaseException
+        self,
+        origin: str,
+        tp: TopicPartition,
+        offset: int,
+        timestamp: int,
+        raw: Mapping[str, Any],
+        cause: BaseException,
+        advice: str = "",
     ) -> None:
         self.origin = origin
         self.topic_partition = tp
@@ -103,11 +113,9 @@ class RecordDeserializationError(ConsumerError):
         self.headers: list[tuple[str, bytes | None]] = list(raw["headers"])
         self.is_outage = is_outage(cause)
         """Whether the cause says nothing of the record, such as a schema registry that cannot be reached."""
-        advice = (
-            "it is tried again by the next poll, whatever poison_policy says"
-            if self.is_outage
-            else (f"seek to {offset + 1} to skip it, or set poison_policy")
-        )
+        if self.is_outage:
+            advice = "it is tried again by the next poll, whatever poison_policy says"
+        advice = advice or f"seek to {offset + 1} to skip it, or set poison_policy"
         super().__init__(f"{origin.lower()} of {tp} at offset {offset} cannot be deserialized: {cause}; {advice}")
 
     @property

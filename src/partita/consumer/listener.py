@@ -1,4 +1,4 @@
-"""What applications may hang on to a consumer: rebalance listeners and interceptors.
+"""An application's hooks in a consumer: rebalance listeners and interceptors.
 
 Callbacks run on the application's own thread or task, inside poll, unsubscribe or close.
 """
@@ -10,7 +10,7 @@ from inspect import iscoroutinefunction
 from typing import Any
 
 from partita.consumer.records import ConsumerRecords
-from partita.consumer.topic_partition import OffsetAndMetadata, TopicPartition
+from partita.offsets.topic_partition import OffsetAndMetadata, TopicPartition
 
 
 class RebalanceListener:
@@ -26,40 +26,57 @@ class RebalanceListener:
         """These partitions are gone already and may have another owner. Unless overridden, the same as revoked."""
         return self.on_partitions_revoked(partitions)
 
+
+ASSIGNED = ("on_partitions_assigned", "on_assigned", "on_assign")
+REVOKED = ("on_partitions_revoked", "on_revoked", "on_revoke")
+LOST = ("on_partitions_lost", "on_lost")
+
+
+class AnyListener:
+    """Calls an object of whatever class by the names that clients have for these methods; the first one counts.
+
+    The object is looked at anew for each call, so methods may be set on it at any time. The empty ones of
+    `RebalanceListener` do not count. Lost partitions go to the method for revoked ones unless there is one for them.
+    """
+
+    def __init__(self, listener: object) -> None:
+        self._listener = listener
+
+    @property
+    def has_methods(self) -> bool:
+        """Is there any of the methods?"""
+        return any(self._method(names) is not None for names in (ASSIGNED, REVOKED, LOST))
+
     @property
     def is_async(self) -> bool:
         """Does one of the methods have to be awaited?"""
-        methods = (self.on_partitions_assigned, self.on_partitions_revoked, self.on_partitions_lost)
-        return any(map(iscoroutinefunction, methods))
-
-
-class CallbackListener(RebalanceListener):
-    """A listener made of functions."""
-
-    def __init__(
-        self,
-        assigned: Callable[[list[TopicPartition]], Any] | None,
-        revoked: Callable[[list[TopicPartition]], Any] | None,
-        lost: Callable[[list[TopicPartition]], Any] | None,
-    ) -> None:
-        self._assigned, self._revoked, self._lost = assigned, revoked, lost or revoked
-
-    @property
-    def is_async(self) -> bool:
-        """Does one of the functions have to be awaited?"""
-        return any(map(iscoroutinefunction, (self._assigned, self._revoked, self._lost)))
+        return any(iscoroutinefunction(self._method(names)) for names in (ASSIGNED, REVOKED, LOST))
 
     def on_partitions_assigned(self, partitions: list[TopicPartition]) -> Any:
-        """Call the function for assigned partitions, if there is one."""
-        return self._assigned(partitions) if self._assigned else None
+        """Call the method for assigned partitions, if there is one."""
+        return self._call(ASSIGNED, partitions)
 
     def on_partitions_revoked(self, partitions: list[TopicPartition]) -> Any:
-        """Call the function for revoked partitions, if there is one."""
-        return self._revoked(partitions) if self._revoked else None
+        """Call the method for revoked partitions, if there is one."""
+        return self._call(REVOKED, partitions)
 
     def on_partitions_lost(self, partitions: list[TopicPartition]) -> Any:
-        """Call the function for lost partitions; unless one was given, that for revoked ones."""
-        return self._lost(partitions) if self._lost else None
+        """Call the method for lost partitions, or else the one for revoked partitions."""
+        return self._call(LOST + REVOKED, partitions)
+
+    def _call(self, names: tuple[str, ...], partitions: list[TopicPartition]) -> Any:
+        method = self._method(names)
+        return None if method is None else method(partitions)
+
+    def _method(self, names: tuple[str, ...]) -> Callable[[list[TopicPartition]], Any] | None:
+        for name in names:
+            method: Callable[[list[TopicPartition]], Any] | None = getattr(self._listener, name, None)
+            if callable(method) and getattr(method, "__func__", None) not in _EMPTY:
+                return method
+        return None
+
+
+_EMPTY = tuple(vars(RebalanceListener).values())
 
 
 class Interceptor:
@@ -69,7 +86,7 @@ class Interceptor:
         """Made with the consumer's whole configuration when given as a class."""
 
     def on_consume(self, records: ConsumerRecords[Any, Any]) -> ConsumerRecords[Any, Any]:
-        """What a poll returns instead of these."""
+        """Return the records that the poll hands out instead of these."""
         return records
 
     def on_commit(self, offsets: Mapping[TopicPartition, OffsetAndMetadata]) -> None:
@@ -96,7 +113,7 @@ class Interceptors:
         return records
 
     def on_commit(self, offsets: Mapping[TopicPartition, OffsetAndMetadata]) -> None:
-        """Tell every interceptor of a commit."""
+        """Call `on_commit` of every interceptor."""
         self._each("on_commit", offsets)
 
     def close(self) -> None:

@@ -49,7 +49,7 @@ class Metadata:
 
     @property
     def knows_all_topics(self) -> bool:
-        """Has an answer told of all topics, and are all still asked for?"""
+        """Whether an answer has covered all topics, and all are still asked for."""
         return self._topics is None and self._answered is None
 
     def want_topics(self, topics: frozenset[str] | None) -> None:

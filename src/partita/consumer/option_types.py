@@ -47,3 +47,4 @@ class ConsumerOptions(ClientOptions, total=False):
     progress_timeout_ms: int
     poison_policy: str
     dead_letter_topic: str | None
+    dead_letter_exactly_once: bool

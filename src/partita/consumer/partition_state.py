@@ -15,7 +15,7 @@ UNKNOWN = -1
 
 
 class FetchState(Enum):
-    """What an assigned partition waits for."""
+    """The state of an assigned partition: fetching, or the step it waits for."""
 
     INITIALIZING = "initializing"
     FETCHING = "fetching"
@@ -65,18 +65,26 @@ LATEST = Reset("latest", -1)
 class InHand:
     """Where the application stands inside records that it took and has not finished.
 
-    At first that is `start`; then behind the record passed last, when so many of `records` are `passed`.
+    So many of `records` were `given` to it, and so many of these it has `passed`: one less while it works on the last.
+    Before any, it stands at `start`.
     """
 
     start: int
     records: Sequence[Record] = ()
     passed: int = 0
+    given: int = 0
 
     @property
     def offset(self) -> int:
-        """The next offset to pass."""
+        """The next offset to pass: what a commit says."""
         passed = self.passed
         return self.records[passed - 1].offset + 1 if passed else self.start
+
+    @property
+    def next_offset(self) -> int:
+        """The next offset to give."""
+        given = self.given
+        return self.records[given - 1].offset + 1 if given else self.start
 
     @property
     def epoch(self) -> int:
@@ -85,12 +93,22 @@ class InHand:
         return self.records[passed - 1].leader_epoch if passed else UNKNOWN
 
 
+class Moves:
+    """How often the partitions of one assignment have changed their state."""
+
+    __slots__ = ("count",)
+
+    def __init__(self) -> None:
+        self.count = 0
+
+
 class PartitionState:
     """One assigned partition. Times are monotonic milliseconds.
 
     `position` is where fetching goes on. While a loop works through fetched records, `in_hand` is where the application
     stands; it counts for commits, `Consumer.position` and the lag. It becomes None when the application seeks or the
-    partition goes, and then the records in hand are nobody's.
+    partition goes, and then the rest of the records in hand is dropped. A position at `unsettled_at` is not committed:
+    a transaction that commits the offset behind it may have come to its end.
     """
 
     __slots__ = (
@@ -101,6 +119,7 @@ class PartitionState:
         "is_paused",
         "last_stable_offset",
         "log_start_offset",
+        "moves",
         "next_retry_ms",
         "pending_revocation",
         "position",
@@ -109,9 +128,11 @@ class PartitionState:
         "reset",
         "state",
         "told_end",
+        "unsettled_at",
     )
 
-    def __init__(self) -> None:
+    def __init__(self, moves: Moves | None = None) -> None:
+        self.moves = moves or Moves()
         self.state = INITIALIZING
         self.position: Position | None = None
         self.in_hand: InHand | None = None
@@ -127,6 +148,7 @@ class PartitionState:
         self.preferred_until_ms = 0
         self.end_offset_requested = False
         self.told_end = UNKNOWN
+        self.unsettled_at = UNKNOWN
 
     @property
     def has_valid_position(self) -> bool:
@@ -147,16 +169,23 @@ class PartitionState:
 
     @property
     def consumed(self) -> tuple[int, int] | None:
-        """Offset and leader epoch the application stands at; None while there is no valid position."""
+        """Offset and leader epoch behind what the application has passed; None while there is no valid position."""
         if self.in_hand is not None:
             return self.in_hand.offset, self.in_hand.epoch
-        if self.state is FETCHING and self.position is not None:
+        if self.state is FETCHING and self.position is not None and self.position.offset != self.unsettled_at:
             return self.position.offset, self.position.offset_epoch
         return None
 
+    @property
+    def next_offset(self) -> int | None:
+        """The next offset to give to the application; None while there is no valid position."""
+        if self.in_hand is not None:
+            return self.in_hand.next_offset
+        return self.position.offset if self.state is FETCHING and self.position is not None else None
+
     def renewed(self) -> PartitionState:
         """Without position; what the application and the group have said of the partition stands."""
-        fresh = PartitionState()
+        fresh = PartitionState(self.moves)
         fresh.is_paused, fresh.pending_revocation = self.is_paused, self.pending_revocation
         fresh.awaits_callback = self.awaits_callback
         return fresh
@@ -209,20 +238,22 @@ class PartitionState:
             self._move(FETCHING)
 
     def end(self, *, read_committed: bool) -> int:
-        """Where the log ends for this consumer, as it was last told; UNKNOWN before that."""
+        """The end of the log for this consumer by the last answer; UNKNOWN before the first."""
         return self.last_stable_offset if read_committed else self.high_watermark
 
     def lag(self, *, read_committed: bool) -> int | None:
         """Records between the position and the end of the log; None while either is unknown."""
         end = self.end(read_committed=read_committed)
-        if end < 0 or (self.in_hand is None and self.position is None):
+        if end < 0:
             return None
-        stands_at = self.in_hand or self.position
-        assert stands_at is not None, "one of the two was just seen"
-        return max(0, end - stands_at.offset)
+        if self.in_hand is not None:
+            return max(0, end - self.in_hand.next_offset)
+        return None if self.position is None else max(0, end - self.position.offset)
 
     def _move(self, to: FetchState) -> bool:
         if to not in NEXT_STATES[self.state]:
             return False
-        self.state = to
+        if self.state is not to:
+            self.state = to
+            self.moves.count += 1
         return True

@@ -1,4 +1,4 @@
-"""What the consumer does about each error code, request by request: one table, looked up by the parts.
+"""The consumer's reaction to each error code, request by request: one table, looked up by the parts.
 
 `reaction` answers for every code. A row names the codes that are special to its request; the rest follow from whether
 the code is retriable. `docs/consumer-tables.md` is printed from here. (Kafka: the response handlers of
@@ -82,7 +82,8 @@ REACTIONS: Mapping[str, Row] = {
         ErrorCode.COORDINATOR_LOAD_IN_PROGRESS: Reaction.RETRY,
         ErrorCode.FENCED_MEMBER_EPOCH: Reaction.FORGET_MEMBER,
         ErrorCode.UNKNOWN_MEMBER_ID: Reaction.FORGET_MEMBER,
-        # Deviation: Kafka's consumer ends here; its group may have expired, or been deleted, while it was cut off.
+        # Deviation: Partita's consumer joins again after GROUP_ID_NOT_FOUND in a heartbeat, since its group may have
+        # expired or been deleted while it was cut off, where Kafka's consumer ends.
         ErrorCode.GROUP_ID_NOT_FOUND: Reaction.FORGET_MEMBER,
         ErrorCode.TOPIC_AUTHORIZATION_FAILED: Reaction.TELL,
     }, retriable=Reaction.FATAL, final=Reaction.FATAL),
@@ -102,7 +103,8 @@ REACTIONS: Mapping[str, Row] = {
     "OffsetFetch": Row({
         **_MOVED,
         ErrorCode.STALE_MEMBER_EPOCH: Reaction.RETRY,
-        # Deviation: Kafka's consumer raises; the next heartbeat hears the same, and makes a member of it again.
+        # Deviation: Partita's consumer repeats OffsetFetch after UNKNOWN_MEMBER_ID, since its next heartbeat makes it a
+        # member again, where Kafka's consumer raises.
         ErrorCode.UNKNOWN_MEMBER_ID: Reaction.RETRY,
     }, retriable=Reaction.RETRY, final=Reaction.RAISE),
     "OffsetFetch, each partition": Row({
@@ -142,6 +144,6 @@ REACTIONS: Mapping[str, Row] = {
 
 
 def reaction(request: str, number: int) -> Reaction:
-    """What to do about the code with this number; a number this release does not know counts as a final code."""
+    """Return the reaction to the code with this number; a number this release does not know counts as a final code."""
     row, code = REACTIONS[request], ErrorCode(number)
     return row.of(code) if code == number else row.final

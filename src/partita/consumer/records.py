@@ -1,11 +1,11 @@
-"""What a poll returns: records by partition, and what to commit once all of them are done."""
+"""The result of a poll: records by partition, and the offsets to commit once all of them are done."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Generic, TypeAlias, cast
 
-from partita.consumer.topic_partition import OffsetAndMetadata, TopicPartition
+from partita.offsets.topic_partition import OffsetAndMetadata, TopicPartition
 from partita.records.batch import Record
 
 MaybeNull: TypeAlias = Any

@@ -1,4 +1,4 @@
-"""What the parts of the consumer and its shell exchange: requests out, events up, operations under way.
+"""The objects that the consumer's parts and its shell exchange: requests, events, operations under way.
 
 A part's `poll(now)` returns the requests to send and when to ask again. The shell sends each to `node` (None: any
 node) and comes back with `on_response` or `on_disconnect`.
@@ -10,9 +10,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from partita.consumer.topic_partition import TopicPartition
 from partita.now import Now
+from partita.offsets.topic_partition import TopicPartition
 from partita.protocol.metadata_view import Node
+from partita.wording import Note
 
 FOREVER_MS = 3_600_000
 """Nothing is due: ask again when something happened, or after this."""
@@ -22,7 +23,7 @@ class Part(Protocol):
     """One concern of the consumer: decides what to ask, learns what came back."""
 
     def poll(self, now: Now) -> Poll:
-        """What to send now, and how long it may wait before it is asked again."""
+        """Return the requests to send now, and how long the shell may wait before it polls again."""
 
     def on_response(self, request: Request, response: Any, now: Now) -> None:
         """The answer to one of its requests."""
@@ -126,15 +127,6 @@ class CommitCallback:
     callback: Callable[..., Any]
     offsets: Any
     error: BaseException | None
-
-
-@dataclass(frozen=True, slots=True)
-class Note:
-    """A fact worth a log line or a metric; `kind` is one word, `fields` are for machines."""
-
-    kind: str
-    text: str
-    fields: dict[str, Any] = field(default_factory=dict)
 
 
 Event = Assigned | Revoked | Lost | Failed | Committed | CommitCallback | Note

@@ -1,4 +1,4 @@
-"""What the application asked for and what it holds: topics, pattern or partitions, and the state of each partition.
+"""The application's subscription and its assignment: topics, pattern or partitions, and the state of each partition.
 
 Exactly one subscription type at a time (consumer.md 1, 2.2). The assignment is ordered; a partition that delivered
 moves to the end, which shares the polls fairly. (Kafka: SubscriptionState.)
@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from enum import Enum
 
 from partita.consumer.errors import IllegalStateError
-from partita.consumer.partition_state import PartitionState
-from partita.consumer.topic_partition import TopicPartition
+from partita.consumer.partition_state import FETCHING, Moves, PartitionState
+from partita.offsets.topic_partition import TopicPartition
 
 
 class SubscriptionType(Enum):
@@ -56,6 +56,10 @@ class Subscription:
         self.version = 0
         self._assigned: tuple[int, frozenset[str]] = (0, frozenset())
         """The topics of the assignment, and the version that they belong to."""
+        self._moves = Moves()
+        self._unsettled: dict[TopicPartition, PartitionState] = {}
+        self._unsettled_at = (0, 0)
+        """The version and the number of moves that `_unsettled` belongs to."""
 
     @property
     def is_group(self) -> bool:
@@ -64,7 +68,7 @@ class Subscription:
 
     @property
     def needs_all_topics(self) -> bool:
-        """Does nobody here know the names of the topics that will be read?"""
+        """Whether a pattern selects the topics, so that their names are not known here."""
         return self.pattern is not None or self.server_pattern is not None
 
     @property
@@ -75,6 +79,15 @@ class Subscription:
                 self._assigned = self.version, frozenset(tp.topic for tp in self.assignment)
             return self._assigned[1]
         return self.topics | self.group_topics
+
+    @property
+    def unsettled(self) -> dict[TopicPartition, PartitionState]:
+        """The partitions held that have no valid position: few or none of them while a consumer runs."""
+        at = self.version, self._moves.count
+        if self._unsettled_at != at:
+            self._unsettled_at = at
+            self._unsettled = {tp: state for tp, state in self.assignment.items() if state.state is not FETCHING}
+        return self._unsettled
 
     def subscribe_topics(self, topics: Iterable[str]) -> None:
         """Read these topics. Raises IllegalStateError after another kind of subscription."""
@@ -141,7 +154,7 @@ class Subscription:
         return state
 
     def start_over(self, topic: str) -> None:
-        """What was known of this topic's partitions is void: they begin as newly assigned ones do."""
+        """Discard the state of this topic's partitions: they begin as newly assigned ones do."""
         for tp, state in self.assignment.items():
             if tp.topic == topic:
                 self.assignment[tp] = state.renewed()
@@ -167,7 +180,7 @@ class Subscription:
         self.version += 1
 
     def _new_state(self) -> PartitionState:
-        state = PartitionState()
+        state = PartitionState(self._moves)
         state.is_paused = self.pauses_all
         return state
 

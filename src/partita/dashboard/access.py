@@ -1,4 +1,4 @@
-"""Who may ask: the host names that are answered, the token where there is one, and pages of other sites refused.
+"""Access to the dashboard: accepted host names, the token where there is one, and requests of other sites refused.
 
 An ASGI layer before the routes. It also puts the headers on every answer that let a browser load nothing from outside
 and run no script but ours.
@@ -19,7 +19,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
 WILDCARDS = frozenset({"0.0.0.0", "::", ""})
 OPEN_PATHS = frozenset({"/healthz", "/readyz"})
-"""What needs no token: it says nothing about the cluster but whether it is reached."""
+"""Paths without a token: they only say whether the cluster is reached."""
 COOKIE = "partita_dashboard"
 HEADERS = {
     "Content-Security-Policy": (
@@ -41,11 +41,16 @@ class Access:
     host: str = "127.0.0.1"
     token: str | None = None
     form_token: str = field(default_factory=lambda: secrets.token_urlsafe(18))
-    """Proves that a form was sent from a page of ours."""
+    """The proof that a form was sent from a page of ours."""
 
     def __post_init__(self) -> None:
-        if self.host not in LOOPBACK and not self.token:
+        if not self.is_local and not self.token:
             raise ValueError(f"whoever reaches {self.host} could read every group: give a token as well (--token)")
+
+    @property
+    def is_local(self) -> bool:
+        """Whether only this machine reaches the dashboard."""
+        return self.host in LOOPBACK
 
     def answers_to(self, host_header: str) -> bool:
         """Whether a Host header names this dashboard. A wildcard address, which needs a token, answers to any name."""
@@ -57,12 +62,12 @@ class Access:
         return self.token is not None and hmac.compare_digest(given.encode(), self.token.encode())
 
     def is_form_token(self, given: str) -> bool:
-        """Whether a form carries what our pages put into it."""
+        """Whether a form carries the token of our pages."""
         return hmac.compare_digest(given.encode(), self.form_token.encode())
 
 
 class Gate:
-    """Refuses what must not reach the routes."""
+    """Refuses requests that must not reach the routes."""
 
     def __init__(self, app: ASGIApp, access: Access) -> None:
         self._app = app

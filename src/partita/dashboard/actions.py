@@ -1,4 +1,4 @@
-"""What the dashboard may change, with `--allow-actions` only: offsets, after a preview, and members of our own broker.
+"""Changes through the dashboard, with `--allow-actions` only: offsets, after a preview, and members of our own broker.
 
 Every change is a POST of a form that carries the token of our pages. A reset applies exactly the plan that was shown.
 """
@@ -25,7 +25,7 @@ from partita.admin.results import OffsetMove, ResetPlan
 from partita.dashboard.site import Page, Site
 from partita.dashboard.words import slug, unslug
 from partita.errors import KafkaError
-from partita.plurals import count
+from partita.wording import count
 
 FORM_BYTES_MAX = 16_384
 PLANS_MAX = 50
@@ -43,7 +43,7 @@ TARGETS: dict[str, Callable[[str], Target]] = {
 
 @dataclass(frozen=True, slots=True)
 class ResetPage:
-    """The form, and under it the plan that was asked for, what went wrong, or what was done."""
+    """The form, and under it the requested plan, the error, or the result."""
 
     group_id: str
     path: str
@@ -124,10 +124,10 @@ class Actions:
             await asyncio.to_thread(self._call, verb, {"group_id": group, "member": form.get("member", "")})
         except (OSError, ValueError) as error:
             return PlainTextResponse(f"the broker's control endpoint: {error}\n", 502)
-        return RedirectResponse(f"/groups/{slug(group)}", 303)
+        return RedirectResponse(f"{self._site.prefix}/groups/{slug(group)}", 303)
 
     def _call(self, verb: str, arguments: Mapping[str, str]) -> None:
-        """One verb of the control endpoint. Raises OSError, or ValueError with the endpoint's own words."""
+        """Call a verb of the control endpoint. Raises OSError, or ValueError with the endpoint's own message."""
         headers = {"Authorization": f"Bearer {self._control_token}", "Content-Type": "application/json"}
         address = f"{(self._control or '').rstrip('/')}/control/{verb}"
         asked = urllib.request.Request(address, json.dumps(arguments).encode(), headers)
@@ -138,7 +138,7 @@ class Actions:
             raise ValueError(error.read(500).decode(errors="replace").strip()) from error
 
     async def _checked(self, request: Request) -> dict[str, str] | Response:
-        """The fields of a form that one of our pages sent; else the refusal."""
+        """Return the fields of a form sent from one of our pages; else the refusal."""
         kind = request.headers.get("content-type", "").partition(";")[0].strip()
         if kind != "application/x-www-form-urlencoded":
             return PlainTextResponse("send a form\n", 415)

@@ -47,7 +47,7 @@ def groups_page(site: Site, request: Request) -> Page:
 def one_group_page(site: Site, request: Request) -> Page | None:
     """`/groups/{group}`"""
     name = unslug(request.path_params["group"])
-    model = group_page(site.rows, name, site.accounts)
+    model = group_page(site.rows, name)
     return None if model is None else Page(name, "group.html", model, group=name)
 
 
@@ -97,18 +97,18 @@ def create_app(
     site: Site,
     *,
     lifespan: Lifespan | None = None,
-    actions: Sequence[BaseRoute] = (),
+    more: Sequence[BaseRoute] = (),
 ) -> Starlette:
-    """The application. `lifespan` starts and stops what fills the site's observer; `actions` are routes that change."""
-    routes: list[BaseRoute] = [Mount("/static", StaticFiles(directory=STATIC), name="static"), *actions]
+    """The application. `lifespan` starts and stops what fills the site's observer; `more` are routes that ask Kafka."""
+    routes: list[BaseRoute] = [Mount("/static", StaticFiles(directory=STATIC), name="static"), *more]
     clock = SystemClock()
     for path, build in PAGES:
         routes += _three(site, path, build, clock)
     routes += [Route("/healthz", _healthy), Route("/readyz", _readiness(site)), Route("/metrics", _metrics(site))]
     handlers: dict[Any, Any] = {404: _not_found}
-    return Starlette(
-        routes=routes, middleware=[Middleware(Gate, access=site.access)], lifespan=lifespan, exception_handlers=handlers
-    )
+    # Among several clusters the one gate stands before all of them.
+    gate = [] if site.prefix else [Middleware(Gate, access=site.access)]
+    return Starlette(routes=routes, middleware=gate, lifespan=lifespan, exception_handlers=handlers)
 
 
 def _three(site: Site, path: str, build: Build, clock: Clock) -> list[BaseRoute]:
@@ -123,6 +123,7 @@ def _three(site: Site, path: str, build: Build, clock: Clock) -> list[BaseRoute]
     def address(request: Request, suffix: str) -> str:
         raw = request.scope.get("raw_path", request.url.path.encode()).decode("latin-1").partition("?")[0]
         query = f"?{request.url.query}" if request.url.query else ""
+        raw = raw.removeprefix(site.prefix)
         return ("/overview" if raw == "/" else raw) + suffix + query
 
     async def as_html(request: Request) -> Response:
@@ -154,9 +155,9 @@ def _three(site: Site, path: str, build: Build, clock: Clock) -> list[BaseRoute]
 async def _events(
     site: Site, request: Request, page_of: Callable[[Request], Page | None], closing: anyio.Event
 ) -> AsyncIterator[ServerSentEvent]:
-    """The page's live part whenever it has changed, until the server closes.
+    """Yield the page's live part whenever it has changed, until the server closes.
 
-    A reader that comes back says in the header Last-Event-ID what it had, and is not sent the same again.
+    A reader that comes back names its last event in the header Last-Event-ID, and is not sent the same again.
     """
     seen, path = site.observed, request.url.path.removesuffix(".live")
     had = request.headers.get("last-event-id", "")
@@ -174,13 +175,13 @@ async def _events(
 
 
 async def _healthy(request: Request) -> Response:
-    """The process answers."""
+    """Answer that the process runs."""
     return JSONResponse({"ok": True})
 
 
 def _readiness(site: Site) -> Callable[[Request], Any]:
     async def ready(request: Request) -> Response:
-        """The cluster has been looked at, and is reached now."""
+        """Answer whether the cluster has been seen, and is reached now."""
         seen = site.observed
         is_ready = seen.seen_ms > 0 and seen.trouble is None
         return JSONResponse({"ok": is_ready, "trouble": seen.trouble}, 200 if is_ready else 503)
@@ -190,7 +191,7 @@ def _readiness(site: Site) -> Callable[[Request], Any]:
 
 def _metrics(site: Site) -> Callable[[Request], Any]:
     async def metrics(request: Request) -> Response:
-        """For Prometheus."""
+        """Answer Prometheus."""
         return Response(metrics_text(site.rows), media_type="text/plain; version=0.0.4; charset=utf-8")
 
     return metrics

@@ -1,4 +1,4 @@
-"""Which groups need attention, and why: rules from what is known of one group to ranked findings. Pure.
+"""Which groups need attention, and why: rules from the facts of one group to ranked findings. Pure.
 
 Each rule is one function; the table names its rank (lower is worse) and its kind.
 """
@@ -9,13 +9,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from partita.dashboard.words import number, span
-from partita.plurals import count
+from partita.wording import count
 
 STANDSTILL_MS = 60_000
 GROWS_FROM = 100
 """Records of growth within a minute that are worth a word."""
 KEEPING_UP_MS = 5_000
-"""A group that is less than this behind is said to keep up, whatever its lag in records does."""
+"""A group that is less than this behind counts as keeping up, however its lag in records changes."""
 REBALANCES_PER_HOUR_MAX = 6
 REBALANCING_MAX_MS = 60_000
 SKEW = 10
@@ -24,7 +24,7 @@ BUSY_STATES = frozenset({"PreparingRebalance", "CompletingRebalance", "Assigning
 
 @dataclass(frozen=True, slots=True)
 class GroupFacts:
-    """What the rules look at. Unknown numbers are None; times are in milliseconds."""
+    """The facts that the rules use. Unknown numbers are None; times are in milliseconds."""
 
     group_id: str
     state: str
@@ -139,6 +139,6 @@ URGENT = 5
 
 
 def findings(facts: GroupFacts) -> list[Finding]:
-    """What is worth attention in one group, worst first."""
-    told = ((rank, kind, rule(facts)) for rank, (kind, rule) in enumerate(RULES))
-    return [Finding(rank, kind, facts.group_id, sentence) for rank, kind, sentence in told if sentence]
+    """Return the findings about one group, worst first."""
+    results = ((rank, kind, rule(facts)) for rank, (kind, rule) in enumerate(RULES))
+    return [Finding(rank, kind, facts.group_id, sentence) for rank, kind, sentence in results if sentence]

@@ -17,7 +17,7 @@ GRID_LINES = 4
 
 
 def sparkline(points: Sequence[tuple[int, int]], since_ms: int, until_ms: int) -> Markup:
-    """A small curve of (time, lag), scaled to its own maximum; its title says from what to what."""
+    """Return a small curve of (time, lag), scaled to its own maximum; its title gives the range."""
     if len(points) < 2:
         return Markup('<svg class="spark" viewBox="0 0 {} {}" aria-hidden="true"></svg>').format(
             SPARK_WIDTH, SPARK_HEIGHT
@@ -95,7 +95,7 @@ def nice_top(value: float) -> int:
 
 
 def phase_bar(phases: Sequence[Phase]) -> Markup:
-    """The phases of a rebalance one behind the other, as long as they took."""
+    """Return the phases of a rebalance one behind the other, drawn to their lengths."""
     total = sum(phase.ms for phase in phases)
     if not total:
         return Markup("")

@@ -1,4 +1,4 @@
-"""What the dashboard knows, for Prometheus. A scrape reads memory, as a page does; the number of labels is bounded."""
+"""The observer's state as Prometheus metrics. A scrape reads memory, as a page does; labels are bounded in number."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-from partita.cli.terminal import printable
 from partita.dashboard.models.rows import GroupRow, GroupRows
+from partita.wording import printable
 
 GROUPS_MAX = 2_000
-"""With more groups, those that need attention most are told, and how many are left out."""
+"""With more groups, those that need attention most are reported, with the number of those left out."""
 PER_GROUP = (
     ("lag_records", "Records between the committed offsets and the ends of the logs."),
     ("lag_seconds", "Age of the oldest record that is not read yet."),

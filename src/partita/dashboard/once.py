@@ -1,4 +1,4 @@
-"""All pages as one file without scripts: a report for a build, or to send to somebody."""
+"""All pages as one file without scripts: a report for a build, or to send to others."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from partita.dashboard.models.why import generation_page, why_page
 from partita.dashboard.site import STATIC, Page, Site
 
 GROUPS_MAX, TOPICS_MAX, GENERATIONS_MAX = 100, 100, 10
-"""So many groups (those that need attention first), topics, and rebalances of each group are in the file."""
+"""Limits of the file: groups (those that need attention first), topics, and rebalances of each group."""
 _SCRIPT = re.compile(r"<script type=\"application/json\".*?</script>", re.S)
 _ID = re.compile(r" id=\"(?!own\d|nobody\")[^\"]*\"")
 _LINK = re.compile(r" href=\"(/[^\"]*|\?[^\"]*)\"")
 
 
 def report(site: Site) -> str:
-    """The file. Links lead to other parts of it; what is not in it is plain text."""
+    """Return the file. Links lead to other parts of it; names of anything left out are plain text."""
     pages = dict(_pages(site))
     parts = []
     for path, page in pages.items():
@@ -42,7 +42,7 @@ def _pages(site: Site) -> Iterator[tuple[str, Page]]:
     yield "/", Page("Overview", "overview.html", overview(site.rows))
     yield "/groups", Page("Groups", "groups.html", group_list(site.rows, {}))
     for row in _worst(site):
-        model = group_page(site.rows, row.group_id, site.accounts)
+        model = group_page(site.rows, row.group_id)
         if model is not None:
             yield row.path, Page(row.group_id, "group.html", model)
             yield from _why(site, row)

@@ -20,7 +20,7 @@ AsyncLifespan = AbstractAsyncContextManager[None]
 def in_background(
     *runners: Callable[[], Coroutine[Any, Any, None]], on_start: Callable[[], None] = lambda: None
 ) -> Callable[[Starlette], AsyncLifespan]:
-    """A lifespan in which these run. They are cancelled at its end.
+    """Return a lifespan in which these run. They are cancelled at its end.
 
     `on_start` is called at its beginning: from then on a signal ends the server in order.
     """
@@ -40,7 +40,7 @@ def in_background(
 
 
 def listening_socket(host: str, port: int) -> socket.socket:
-    """Listens before anything else is started: who connects meanwhile waits. Raises OSError when the port is taken."""
+    """Listen before anything else is started, so early clients wait. Raises OSError when the port is taken."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     made = socket.socket(family, socket.SOCK_STREAM)
     try:
@@ -54,7 +54,7 @@ def listening_socket(host: str, port: int) -> socket.socket:
 
 
 def url_of(access: Access, bound: socket.socket) -> str:
-    """Where a browser finds the dashboard."""
+    """Return the address of the dashboard for a browser."""
     name = "127.0.0.1" if access.host in WILDCARDS else f"[{access.host}]" if ":" in access.host else access.host
     return f"http://{name}:{bound.getsockname()[1]}/"
 

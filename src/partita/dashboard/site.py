@@ -1,4 +1,4 @@
-"""What every page is made with: the observer's state, templates that escape, and what the user is allowed to do."""
+"""The parts shared by all pages: the observer's state, templates that escape, and the user's permissions."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from typing import Any
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
-from partita.cli.terminal import printable
 from partita.dashboard import charts, timeline, words
 from partita.dashboard.access import Access
 from partita.dashboard.models.accounts import Accounts
@@ -19,7 +18,7 @@ from partita.dashboard.models.cluster import Readers
 from partita.dashboard.models.rows import SPARK_MS, GroupRows
 from partita.dashboard.sources import NO_SOURCES, Sources
 from partita.observe.observed import Observed
-from partita.plurals import count
+from partita.wording import count, printable
 
 HERE = Path(__file__).parent
 STATIC = HERE / "static"
@@ -27,7 +26,7 @@ STATIC = HERE / "static"
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Page:
-    """One page: what it is called, its template, and what it says. `group` is the group that is on view."""
+    """One page: its title, its template, and its contents. `group` is the group on view."""
 
     title: str
     template: str
@@ -47,23 +46,29 @@ class Site:
         sources: Sources = NO_SOURCES,
         allow_actions: bool = False,
         has_control: bool = False,
+        shows_records: bool = False,
+        cluster: str = "",
     ) -> None:
         self.observed = observed
         self.sources = sources
         self.accounts = Accounts(observed, sources.facts_of)
-        self.rows = GroupRows(observed)
+        self.rows = GroupRows(observed, self.accounts)
         self.readers = Readers(observed)
         self.access = access
         self.allow_actions = allow_actions
         self.has_control = has_control
-        self._templates = _environment()
+        self.shows_records = shows_records
+        self.cluster = cluster
+        """Its name where the dashboard shows several; its pages lie under it."""
+        self.prefix = f"/clusters/{words.slug(cluster)}" if cluster else ""
+        self._templates = environment()
 
     def html(self, page: Page, path: str, live: str | None) -> str:
         """The whole page; `live` is the address of its stream, None for a page that stays as it is."""
         return self._render(page, "base.html", path, live)
 
     def fragment(self, page: Page, path: str) -> str:
-        """What is inside the page's live part."""
+        """Return the content of the page's live part."""
         return self._render(page, "fragment.html", path, None)
 
     def sheet(self, parts: str, style: Markup) -> str:
@@ -77,20 +82,24 @@ class Site:
         return json.dumps({**head, **dataclasses.asdict(page.model)}, default=_plain)
 
     def _render(self, page: Page, layout: str, path: str, live: str | None) -> str:
-        return self._templates.get_template(page.template).render(
+        text = self._templates.get_template(page.template).render(
             page=page,
             model=page.model,
             title=page.title,
             layout=layout,
-            path=path,
+            path=path.removeprefix(self.prefix),
             live=live,
+            cluster=self.cluster,
             seen=self.observed,
             actions=self.allow_actions,
             has_control=self.allow_actions and self.has_control,
+            shows_records=self.shows_records,
             is_explained=self.sources is not NO_SOURCES,
             form_token=self.access.form_token,
             since_ms=max(self.observed.seen_ms - SPARK_MS, self.observed.history.began_ms or 0),
         )
+        # Pages link to each other from the root. Quotes in text of others are escaped, so only our links match.
+        return text.replace('="/', f'="{self.prefix}/') if self.prefix else text
 
 
 def _plain(value: object) -> Any:
@@ -98,7 +107,8 @@ def _plain(value: object) -> Any:
     return value.value
 
 
-def _environment() -> Environment:
+def environment() -> Environment:
+    """Templates that escape, with our filters."""
     made = Environment(
         loader=FileSystemLoader(HERE / "templates"),
         autoescape=True,

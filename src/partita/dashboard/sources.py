@@ -1,4 +1,4 @@
-"""Where facts about rebalances come from while the dashboard runs: a broker's notes, the log of groups, or both."""
+"""The sources of facts about rebalances while the dashboard runs: a broker's notes, the log of groups, or both."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ logger = logging.getLogger("partita.dashboard")
 
 @dataclass(frozen=True, slots=True)
 class Sources:
-    """Where the facts about rebalances come from, and what that is called."""
+    """The sources of facts about rebalances, and their name."""
 
     facts_of: FactsOf
     described: Callable[[], str]
@@ -48,21 +48,21 @@ class Followers:
         self._options = options
         self._poller = poller
         self._seen = Kept()
-        self._told = Kept()
-        """Filled on another thread, so it is kept apart."""
-        self._notes = None if notes_from is None else BrokerNotes(notes_from, self._told, token=notes_token)
+        self._noted = Kept()
+        """Filled by another thread, so it is kept apart."""
+        self._notes = None if notes_from is None else BrokerNotes(notes_from, self._noted, token=notes_token)
         self._log_problem = ""
 
     @property
     def sources(self) -> Sources:
-        """What the pages read."""
+        """Return the sources that the pages read."""
         return Sources(self._facts_of, self._described)
 
     def _facts_of(self, group_id: str) -> list[Fact]:
-        return [*self._seen.of(group_id), *self._told.of(group_id)]
+        return [*self._seen.of(group_id), *self._noted.of(group_id)]
 
     def _described(self) -> str:
-        """What the accounts rest on, as a sentence for the page."""
+        """Return the basis of the accounts as a sentence for the page."""
         named = "the broker's notes and __consumer_offsets" if self._notes is not None else "__consumer_offsets"
         notes_problem = self._notes.problem if self._notes is not None else ""
         problems = "; ".join(problem for problem in (self._log_problem, notes_problem) if problem)
@@ -74,7 +74,7 @@ class Followers:
         await asyncio.gather(*following)
 
     async def read_once(self) -> None:
-        """Read what there is now."""
+        """Read everything present now."""
         try:
             async with asyncio.timeout(LOG_WITHIN_S):
                 if LOG_TOPIC in self._poller.observed.topics:
@@ -97,7 +97,7 @@ class Followers:
             return None
 
     async def _follow_log(self) -> None:
-        """A log that cannot be read is tried again; one that does not exist yet is waited for."""
+        """Follow the log of groups. An unreadable log is tried again; one that does not exist yet is waited for."""
         observed = self._poller.observed
         while True:
             try:

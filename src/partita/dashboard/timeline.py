@@ -1,4 +1,4 @@
-"""The timeline of a group as SVG: who read which partition when, hatched where nobody did, lag below on the same axis.
+"""The timeline of a group as SVG: who read which partition when, hatches without a reader, lag below on the same axis.
 
 Owners have a colour and a pattern, so that the picture can be read without colours.
 """
@@ -18,15 +18,22 @@ WIDTH, LEFT, RIGHT = 900, 96, 12
 ROW, GAP, HEAD, AXIS, LAG = 22, 5, 30, 26, 74
 LABEL_FROM = 46
 """A span of this width or more has its owner's name in it."""
+LETTER = 6.9
+"""How wide a letter of such a name is at most, nearly always."""
 MARK_EVERY = 30
+TICKS_MAX = 7
+TICKS_S = (1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 21_600, 43_200, 86_400, 604_800)
 OWNERS = 8
-"""So many owners look different; with more, looks repeat."""
-_STROKES = ("", "M0 8L8 0", "M4 0V8", "M0 4H8", "M0 0L8 8", "M0 8L8 0M0 0L8 8", "M4 0V8M0 4H8", "M2 2h1v1h-1z")
+"""Number of owners that look different; with more, looks repeat."""
+_STROKES = (
+    "", "M4 0V8", "M0 4H8", "M2 2h1v1h-1z", "M4 0V8M0 4H8", "M1 0V8M5 0V8", "M0 1H8M0 5H8", "M1 1h1v1h-1zM5 5h1v1h-1z",
+)  # fmt: skip
+"""None of them is slanted: a slanted hatch means that a partition is not read."""
 
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """A row from one instant to another: read by `owner` (its number), or by nobody (None)."""
+    """A row from one instant to another: read by `owner` (its number), or without a reader (None)."""
 
     from_ms: int
     to_ms: int
@@ -45,7 +52,7 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """A rebalance: its instant, its label such as g12, where it leads, and its headline."""
+    """A rebalance: its instant, its label such as g12, its link, and its headline."""
 
     at_ms: int
     label: str
@@ -61,7 +68,8 @@ class Timeline:
     to_ms: int
     rows: tuple[Row, ...]
     marks: tuple[Mark, ...]
-    owners: tuple[str, ...]
+    owners: tuple[tuple[int, str], ...]
+    """Those in the picture: the number that chooses the look, and the name."""
     lag: tuple[LagPoint, ...]
 
 
@@ -99,9 +107,16 @@ def draw(line: Timeline) -> Markup:
     ]
     for index, row in enumerate(line.rows):
         top = HEAD + index * (ROW + GAP)
-        parts.append(Markup('<text class="end" x="{}" y="{}">{}</text>').format(LEFT - 8, top + 15, short(row.name)))
         parts += [_span(line, span_, top) for span_ in row.spans]
     parts += _marks(line, HEAD + rows_height + lag_height)
+    parts.append(Markup('<g class="names"><rect class="under" width="{}" height="{}"/>').format(LEFT - 4, height))
+    parts += [
+        Markup('<text class="end" x="{}" y="{}">{}</text>').format(
+            LEFT - 8, HEAD + index * (ROW + GAP) + 15, short(row.name)
+        )
+        for index, row in enumerate(line.rows)
+    ]
+    parts.append(Markup("</g>"))
     if lag_height:
         parts.append(_lag(line, HEAD + rows_height, lag_height - 10))
     parts += _axis(line, height)
@@ -109,12 +124,12 @@ def draw(line: Timeline) -> Markup:
 
 
 def short(name: str, most: int = 14) -> str:
-    """The end of a name, where partitions have their numbers."""
+    """Return the end of a name, where partitions have their numbers."""
     return name if len(name) <= most else "\N{HORIZONTAL ELLIPSIS}" + name[1 - most :]
 
 
 def x_of(line: Timeline, at_ms: float) -> float:
-    """Where an instant lies; those outside lie on the edge."""
+    """Return the x coordinate of an instant; those outside lie on the edge."""
     share = (at_ms - line.from_ms) / max(1, line.to_ms - line.from_ms)
     return LEFT + (WIDTH - LEFT - RIGHT) * min(1.0, max(0.0, share))
 
@@ -129,7 +144,7 @@ def _patterns() -> Markup:
     ]
     nobody = Markup(
         '<pattern id="nobody" width="7" height="7" patternUnits="userSpaceOnUse" patternTransform="rotate(45)">'
-        '<rect class="paper" width="7" height="7"/><rect class="hatch" width="3" height="7"/></pattern>'
+        '<rect class="under" width="7" height="7"/><rect class="hatch" width="3" height="7"/></pattern>'
     )
     return Markup("<defs>{}{}</defs>").format(Markup("").join(made), nobody)
 
@@ -145,10 +160,10 @@ def _span(line: Timeline, one: Span, top: int) -> Markup:
         '<g><title>{}</title><rect class="{}" x="{:.1f}" y="{}" width="{:.1f}" height="{}" rx="2" fill="url(#{})"/>'
     ).format(one.title, kind, left, top, width, ROW, fill)
     if one.label and width >= LABEL_FROM:
-        most = int(width / 7)
+        most = int((width - 12) / LETTER)
         label = one.label if len(one.label) <= most else one.label[: most - 1] + "\N{HORIZONTAL ELLIPSIS}"
         plate = Markup('<rect class="plate" x="{:.1f}" y="{}" width="{:.1f}" height="14" rx="3"/>').format(
-            left + 4, top + 4, min(width - 8, 6.6 * len(label) + 8)
+            left + 4, top + 4, min(width - 8, LETTER * len(label) + 8)
         )
         box += plate + Markup('<text class="label" x="{:.1f}" y="{}">{}</text>').format(left + 8, top + 15, label)
     return box + Markup("</g>")
@@ -198,16 +213,16 @@ def _lag(line: Timeline, top: int, height: int) -> Markup:
 
 def _axis(line: Timeline, height: int) -> list[Markup]:
     length = line.to_ms - line.from_ms
+    every = next((s * 1000 for s in TICKS_S if s * 1000 * TICKS_MAX >= length), length)
+    first = -(-line.from_ms // every) * every
     return [
-        Markup('<text class="{}" x="{:.1f}" y="{}">{}</text>').format(
-            anchor, x_of(line, line.from_ms + share * length), height - 6, clock(round(line.from_ms + share * length))
-        )
-        for share, anchor in ((0, "start"), (0.25, "middle"), (0.5, "middle"), (0.75, "middle"), (1, "end"))
+        Markup('<text class="middle" x="{:.1f}" y="{}">{}</text>').format(x_of(line, at_ms), height - 6, clock(at_ms))
+        for at_ms in range(first, line.to_ms + 1, every)
     ]
 
 
 def gap_title(name: str, from_ms: int, to_ms: int | None) -> str:
-    """What the hatch says."""
+    """Return the title of a hatched span."""
     if to_ms is None:
         return f"{name}: read by nobody since {clock(from_ms)}"
     return f"{name}: read by nobody for {span(to_ms - from_ms)}, from {clock(from_ms)}"

@@ -1,4 +1,4 @@
-"""How the pages say numbers, times and names: short, the same everywhere, and harmless whatever a client sent."""
+"""Numbers, times and names on the pages: short, the same everywhere, and harmless whatever a client sent."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _SUFFIXES = (".json", ".live")
 
 
 def number(value: float | None) -> str:
-    """1,234,567; `UNKNOWN` for what is not known."""
+    """Return 1,234,567; `UNKNOWN` for None."""
     return UNKNOWN if value is None else f"{value:,.0f}"
 
 
@@ -46,7 +46,7 @@ def behind(value: Behind | None) -> str:
 
 
 def ago(ms: float | None) -> str:
-    """How long ago something was: now, 12 s ago, never."""
+    """Return how long ago something was: now, 12 s ago, never."""
     return "never" if ms is None else "now" if ms < 2 * SECOND else f"{span(ms)} ago"
 
 

@@ -1,131 +1,24 @@
-"""Pictures as SVG text: who owned what, lag over time, delays.
+"""Pictures as SVG text: who owned which partition, lag over time, delays.
 
 Colours are classes of the page's style sheet, so that a picture follows the light or dark scheme. Lines are drawn
-first, bars over them, labels last and in bands of their own: no label lies over a line. No difference is told by
+first, bars over them, labels last and in bands of their own: no label lies over a line. No difference is shown by
 colour alone.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from html import escape
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
 
 from partita.demo.story import Kill, LagSample, Rebalance, Tenure
+from partita.pictures.page import HEAT_STEPS
+from partita.pictures.svg import WIDE, Frame, TimeAxis, box, gap_box, legend, line, round_step, svg, text, ticks
 
-HEAT_STEPS = 8
 HEAT_TOP_MINUTES = 40
 FEW_FLIGHTS = 50
 """Cells of fewer flights than this are drawn small: their mean says little."""
 GAP_MIN_S = 0.2
 """Shorter gaps between two owners are not worth a bar."""
-
-
-@dataclass(frozen=True, slots=True)
-class Frame:
-    """The size of a picture: `left` and `right` are margins, `letter` is the width of a letter, all in pixels."""
-
-    width: int
-    left: int
-    right: int
-    letter: float
-    ticks: int
-    is_narrow: bool = False
-
-
-WIDE = Frame(960, 92, 24, 8.4, 10)
-NARROW = Frame(480, 44, 12, 8.8, 6, is_narrow=True)
-"""For screens of a phone: fewer pixels across, so that letters keep their size."""
-
-
-def text(x: float, y: float, content: str, *, anchor: str = "start", style: str = "label") -> str:
-    """One SVG label."""
-    return f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}" class="{style}">{escape(content)}</text>'
-
-
-def line(x1: float, y1: float, x2: float, y2: float, *, style: str) -> str:
-    """One SVG line."""
-    return f'<line x1="{x1:.1f}" y1="{y1:.1f}" x2="{x2:.1f}" y2="{y2:.1f}" class="{style}"/>'
-
-
-def box(x: float, y: float, width: float, height: float, *, style: str, title: str, radius: float = 2) -> str:
-    """One SVG rectangle with a tooltip."""
-    return (
-        f'<rect x="{x:.1f}" y="{y:.1f}" width="{max(width, 0.5):.1f}" height="{height:.1f}" rx="{radius}"'
-        f' class="{style}"><title>{escape(title)}</title></rect>'
-    )
-
-
-def svg(height: float, parts: Iterable[str], label: str, frame: Frame = WIDE) -> str:
-    """A whole picture."""
-    hatch = (
-        f'<pattern id="hatch{frame.width}" width="7" height="7" patternUnits="userSpaceOnUse"'
-        ' patternTransform="rotate(45)"><rect width="7" height="7" class="gap-back"/>'
-        '<rect width="2.4" height="7" class="gap-line"/></pattern>'
-    )
-    return (
-        f'<svg viewBox="0 0 {frame.width} {height:.0f}" role="img" aria-label="{escape(label)}"'
-        f' xmlns="http://www.w3.org/2000/svg"><defs>{hatch}</defs>{"".join(parts)}</svg>'
-    )
-
-
-def gap_box(x: float, y: float, width: float, height: float, frame: Frame, title: str) -> str:
-    """A hatched rectangle."""
-    return (
-        f'<rect x="{x:.1f}" y="{y:.1f}" width="{max(width, 0.5):.1f}" height="{height:.1f}" class="gap"'
-        f' fill="url(#hatch{frame.width})"><title>{escape(title)}</title></rect>'
-    )
-
-
-def round_step(span: float, most: int) -> float:
-    """The smallest of 1, 2, 5 x 10^n that cuts `span` into at most `most` pieces."""
-    step = 1e-3
-    while True:
-        for factor in (1, 2, 5):
-            if span <= step * factor * most:
-                return step * factor
-        step *= 10
-
-
-def ticks(span: float, most: int) -> list[float]:
-    """Round values from 0 up to `span` for an axis."""
-    step = round_step(span or 1, most)
-    return [step * index for index in range(int(span / step + 1e-9) + 1)]
-
-
-class TimeAxis:
-    """Seconds since the start of the demo on a horizontal axis that ends at `end_s`."""
-
-    def __init__(self, end_s: float, frame: Frame = WIDE) -> None:
-        self.end_s = max(end_s, 1.0)
-        self.frame = frame
-
-    def x(self, at_s: float) -> float:
-        """The place of a moment, in pixels."""
-        frame = self.frame
-        return frame.left + (frame.width - frame.left - frame.right) * min(max(at_s / self.end_s, 0.0), 1.0)
-
-    def draw(self, top: float, bottom: float) -> list[str]:
-        """The grid and its labels."""
-        parts = []
-        for at_s in ticks(self.end_s, self.frame.ticks):
-            parts += [line(self.x(at_s), top, self.x(at_s), bottom, style="grid")]
-            parts += [text(self.x(at_s), bottom + 18, f"{at_s:g} s", anchor="middle", style="tick")]
-        return parts
-
-
-def legend(entries: Sequence[tuple[str, str]], y: float, frame: Frame = WIDE) -> list[str]:
-    """Squares of a style with their names, in one row."""
-    parts, x = [], float(8 if frame.is_narrow else frame.left)
-    for name, style in entries:
-        if style == "gap":
-            parts.append(gap_box(x, y - 10, 12, 12, frame, name))
-        else:
-            parts.append(box(x, y - 10, 12, 12, style=style, title=name))
-        parts.append(text(x + 18, y, name))
-        x += 34 + frame.letter * len(name)
-    return parts
 
 
 def ownership(
@@ -137,6 +30,7 @@ def ownership(
     axis, top, row = TimeAxis(end_s, frame), 100.0, 30.0
     bottom = top + row * len(rows)
     gaps = unread(tenures)
+    # Names of owners keep clear of these lines.
     kill_lines = sorted(axis.x(at_s) for kill in kills for at_s in (kill.at_s, kill.back_s) if at_s)
     entries = [*styles.items(), *([("nobody reads", "gap")] if gaps else [])]
     parts = legend(entries, 18, frame) + axis.draw(top, bottom)
@@ -161,13 +55,13 @@ def ownership(
 
 
 def _free_place(begin: float, end: float, width: float, lines: Sequence[float]) -> float | None:
-    """Where between these lines a label of this width fits into [begin, end]; None if it fits nowhere."""
+    """Return where between these lines a label of this width fits into [begin, end]; None if it fits nowhere."""
     edges = [begin, *(x for x in lines if begin < x < end), end]
     return next((a for a, b in pairwise(edges) if b - a >= width), None)
 
 
 def unread(tenures: Sequence[Tenure]) -> list[tuple[int, float, float]]:
-    """(partition, from, to): when nobody read a partition between two owners."""
+    """Return (partition, from, to) for each time without a reader between two owners."""
     gaps = []
     for partition in sorted({t.partition for t in tenures}):
         mine = sorted((t for t in tenures if t.partition == partition), key=lambda t: t.from_s)
@@ -193,7 +87,7 @@ def _generations(rebalances: Sequence[Rebalance], axis: TimeAxis, y: float) -> l
 
 
 def _kill_marks(axis: TimeAxis, kills: Sequence[Kill], *, top: float, bottom: float, bands: float = 0) -> list[str]:
-    """Lines for kills and for who came back. Each victim's labels have a band of their own above the generations."""
+    """Return lines for kills and restarts. Each victim's labels have a band of their own above the generations."""
     parts = []
     for i, kill in enumerate(kills):
         band = top - 32 + 16 * (i % 2) + bands
@@ -211,6 +105,7 @@ def lag_over_time(samples: Sequence[LagSample], kills: Sequence[Kill], end_s: fl
     """The records that the group has not committed yet, over time."""
     highest = max((s.lag for s in samples), default=1) or 1
     step = round_step(highest, 5)
+    # The axis ends at a round value, at or above the highest sample.
     scale = step * -(-highest // step)
     axis, top, bottom = TimeAxis(end_s, frame), 56.0, 300.0
     parts = axis.draw(top, bottom)
@@ -230,7 +125,7 @@ def thousands(value: float) -> str:
 
 
 def delay_map(delays: Mapping[tuple[str, int], tuple[int, int]], names: Mapping[str, str], frame: Frame = WIDE) -> str:
-    """Carriers down, scheduled hours across; colour is the mean departure delay, size tells few flights from many."""
+    """Draw carriers down, scheduled hours across; colour is the mean departure delay, small cells have few flights."""
     hours = sorted({hour for _, hour in delays})
     carriers = sorted({carrier for carrier, _ in delays}, key=lambda c: -carrier_mean(delays, c))
     left, right, row = (34.0, 56.0, 24.0) if frame.is_narrow else (260.0, 90.0, 24.0)
@@ -258,7 +153,7 @@ def delay_map(delays: Mapping[tuple[str, int], tuple[int, int]], names: Mapping[
 
 
 def _heat_legend(frame: Frame, left: float) -> tuple[list[str], float]:
-    """The colour scale with its minutes, what size and blanks mean, and where the map may begin."""
+    """Draw the colour scale with its minutes, the meaning of size and blanks; return it and where the map may begin."""
     step, y = HEAT_TOP_MINUTES / HEAT_STEPS, 20.0 if frame.is_narrow else 0.0
     parts = [text(left, 16, "minutes late") if y else text(left - 10, 16, "minutes late", anchor="end", style="tick")]
     for index in range(HEAT_STEPS + 1):
@@ -284,6 +179,6 @@ def carrier_mean(delays: Mapping[tuple[str, int], tuple[int, int]], carrier: str
 
 
 def heat(minutes: float) -> str:
-    """The style of a mean delay: h0 up to 2.5 minutes, one more for each 5 minutes, h8 from 37.5 on."""
+    """Return the style of a mean delay: h0 up to 2.5 minutes, one more for each 5 minutes, h8 from 37.5 on."""
     place = min(max(minutes / HEAT_TOP_MINUTES, 0.0), 1.0) * HEAT_STEPS
     return f"heat h{int(place + 0.5)}"

@@ -1,4 +1,4 @@
-"""The demo's own verdict: what came out of the machinery beside what the CSV says."""
+"""The demo's own verdict: the results beside the figures of the CSV."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from partita.demo.worker import CONSUMER, SPARK
 
 
 def compare(truth: Expected, story: Story) -> list[Check]:
-    """Every promise of the demo as one comparison; nothing is rounded before it is compared."""
+    """Return every promise of the demo as one comparison; nothing is rounded before it is compared."""
     found = story.outcome
     unexplained = [twice for twice in found.coverage.repeated() if not any(k.explains(*twice) for k in story.kills)]
     checks = [
@@ -36,7 +36,7 @@ def _equal(what: str, expected: int, got: int, remark: str = "") -> Check:
 
 
 def _duplicates_remark(story: Story) -> str:
-    """How many were processed twice, by the kill that explains them."""
+    """Return how many were processed twice, by the kill that explains them."""
     repeated = list(story.outcome.coverage.repeated())
     if not repeated:
         return "no flight was processed twice"
@@ -57,7 +57,7 @@ def _delays(truth: Expected, story: Story) -> Check:
 
 
 def _taken_over(story: Story, kill: Kill) -> Check:
-    """Every partition of a killed member must have found another owner before it was back."""
+    """Check that every partition of a killed member found another owner before it was back."""
     lost = {t.partition for t in story.tenures if t.member.startswith(kill.who) and t.to_s == kill.at_s}
     others = {
         t.partition
@@ -71,12 +71,12 @@ def _taken_over(story: Story, kill: Kill) -> Check:
 
 
 def _came_back(story: Story, kill: Kill) -> Check:
-    """Whoever is started again must get partitions again."""
+    """Check that a restarted member got partitions again."""
     again = {t.partition for t in story.tenures if t.member.startswith(kill.who) and t.from_s > kill.back_s > 0}
     remark = f"started again at {kill.back_s:.1f} s"
     return Check(f"partitions given to the {who(kill)} that came back", "some", str(len(again)), bool(again), remark)
 
 
 def who(kill: Kill) -> str:
-    """The victim in words."""
+    """Return the name of the victim."""
     return "consumer" if kill.who == CONSUMER else "Spark driver"

@@ -31,7 +31,7 @@ class Child:
 
     @classmethod
     async def start(cls, name: str, module: str, arguments: list[str], listen: Listener, folder: Path) -> Child:
-        """Run `python -m module` in `folder`; what it prints to standard error is added to a file in its logs."""
+        """Run `python -m module` in `folder`; its standard error is added to a file in its logs."""
         log = folder / "logs" / f"{name}.log"
         with log.open("ab") as errors:
             process = await asyncio.create_subprocess_exec(
@@ -47,33 +47,33 @@ class Child:
                 listen(self.name, json.loads(line))
 
     def check(self) -> None:
-        """Raise ChildFailed when the process is gone though nobody asked it to end."""
+        """Raise ChildFailed when the process ended without being asked to."""
         code = self.process.returncode
         if code is not None and code != 0 and not self.is_ending:
             tail = "\n".join(self.log.read_text(errors="replace").splitlines()[-15:])
             raise ChildFailed(f"{self.name} ended with {code}; the end of {self.log}:\n{tail}")
 
     def kill(self) -> None:
-        """SIGKILL for the process and those it started, Spark's JVM among them: no goodbye, as a crashed machine."""
+        """SIGKILL for the process and its children, Spark's JVM among them: no goodbye, as a crashed machine."""
         self.is_ending = True
         os.killpg(self.process.pid, signal.SIGKILL)
 
     async def tell(self) -> None:
-        """Tell the process that it is time: most of them end then."""
+        """Ask the process to finish: most of them end then."""
         if self.process.returncode is None:
             assert self.process.stdin is not None
             self.process.stdin.write(b"finish\n")
             await self.process.stdin.drain()
 
     async def finish(self) -> None:
-        """Tell the process to end and wait until it has; raise ChildFailed when it does not end well."""
+        """Ask the process to finish and wait until it has; raise ChildFailed when it does not end well."""
         await self.tell()
         await asyncio.wait_for(self.process.wait(), 120)
         await self._reader
         self.check()
 
     async def stop(self) -> None:
-        """End the process whatever it does: politely, then with force."""
+        """End the process in any case: politely, then with force."""
         self.is_ending = True
         if self.process.returncode is None:
             self.process.send_signal(signal.SIGTERM)

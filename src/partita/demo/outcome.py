@@ -1,21 +1,27 @@
-"""What the group left behind: the Parquet files of Spark and of the consumer, and the dead letters."""
+"""The results of the group: the Parquet files of Spark and of the consumer, and the dead letters."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from partita import Consumer
-from partita.consumer.topic_partition import TopicPartition
 from partita.demo.story import Outcome
 from partita.demo.worker import DEAD_LETTERS
+from partita.lazy import later
+from partita.offsets.topic_partition import TopicPartition
+
+if TYPE_CHECKING:
+    from pyarrow import dataset as ds
+else:
+    ds = later("pyarrow.dataset")
 
 USABLE_COLUMNS = ("_partition", "_offset", "carrier", "hour", "dep_delay", "has_weather")
 
 
 def read_outcome(bootstrap: str, spark: Path, consumer: Path) -> Outcome:
-    """Everything that was written, each flight counted once for the results, and every repetition for the books."""
+    """Return everything that was written: each flight counted once for the results, and every repetition."""
     outcome = Outcome()
     outcome.spark_rows, outcome.spark_repeated = add_usable(outcome, usable_rows(spark))
     outcome.consumer_rows, _ = add_usable(outcome, usable_rows(consumer))
@@ -25,8 +31,6 @@ def read_outcome(bootstrap: str, spark: Path, consumer: Path) -> Outcome:
 
 def usable_rows(folder: Path) -> Iterable[tuple[Any, ...]]:
     """The rows of all Parquet files below a folder, in the order of `USABLE_COLUMNS`; unfinished files are left out."""
-    import pyarrow.dataset as ds
-
     if not folder.exists():
         return
     for batch in ds.dataset(folder, format="parquet", ignore_prefixes=[".", "_"]).to_batches(
@@ -36,7 +40,7 @@ def usable_rows(folder: Path) -> Iterable[tuple[Any, ...]]:
 
 
 def add_usable(outcome: Outcome, rows: Iterable[tuple[Any, ...]]) -> tuple[int, int]:
-    """Count usable flights, each once. Returns how many rows there were, and how many repeat one of them."""
+    """Count usable flights, each once. Returns the number of rows, and of those that repeat one of them."""
     mine: set[tuple[int, int]] = set()
     count = 0
     for partition, offset, carrier, hour, delay, has_weather in rows:
@@ -51,7 +55,7 @@ def add_usable(outcome: Outcome, rows: Iterable[tuple[Any, ...]]) -> tuple[int, 
 
 
 def letters(bootstrap: str) -> Iterable[tuple[int, int, str]]:
-    """Partition and offset of each dead letter's flight, and its reasons, as its headers tell."""
+    """Return partition and offset of each dead letter's flight, and its reasons, from its headers."""
     with Consumer(bootstrap_servers=bootstrap, auto_offset_reset="earliest", enable_auto_commit=False) as consumer:
         consumer.assign([TopicPartition(DEAD_LETTERS, number) for number in consumer.partitions_for(DEAD_LETTERS)])
         for record in consumer.until_end():

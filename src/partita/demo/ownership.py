@@ -1,6 +1,6 @@
-"""Who owned which partition when, as the group's own log tells it. Pure.
+"""Who owned which partition when, from the group's own log. Pure.
 
-The log says what the coordinator believes; that a member was killed is told by whoever killed it.
+The log shows the coordinator's view; kills are added by the process that caused them.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from partita.group.records.read_back import LogRecord, group_records, held_by
 
 
 def owners_in(records: Iterable[LogRecord], group: str, topic: str) -> Iterator[tuple[int, dict[int, str]]]:
-    """Each logged state of a group: its time in milliseconds, and the client id that owns each partition of `topic`."""
+    """Yield each logged state of a group: its time in ms, and the client id that owns each partition of `topic`."""
     for record in group_records(records):
         if record.group == group and record.value is not None:
             owners = {
@@ -34,31 +34,31 @@ class Ownership:
 
     @property
     def owners(self) -> dict[int, str]:
-        """Who owns each partition now; those of the dead are nobody's."""
+        """The present owner of each partition; those of dead members have none."""
         return {partition: name for partition, (name, _) in self._open.items()}
 
     def of(self, prefix: str) -> set[int]:
-        """The partitions owned by members whose name begins so."""
+        """The partitions owned by members whose name begins with `prefix`."""
         return {partition for partition, name in self.owners.items() if name.startswith(prefix)}
 
     def state(self, at_s: float, owners: Mapping[int, str]) -> None:
-        """The group's assignment from this moment on."""
+        """Take the group's assignment from this moment on."""
         alive = {partition: name for partition, name in owners.items() if not self._is_dead(name)}
         self._end(at_s, [partition for partition, name in self.owners.items() if alive.get(partition) != name])
         for partition, name in alive.items():
             self._open.setdefault(partition, (name, at_s))
 
     def killed(self, at_s: float, prefix: str) -> None:
-        """Members whose name begins so are dead; what the group says of them does not count until `back`."""
+        """Take members named `prefix`... as dead; the group's view of them does not count until `back`."""
         self._end(at_s, self.of(prefix))
         self._dead.add(prefix)
 
     def back(self, prefix: str) -> None:
-        """Members whose name begins so run again."""
+        """Take members named `prefix`... as running again."""
         self._dead.discard(prefix)
 
     def close(self, at_s: float) -> None:
-        """The run is over."""
+        """End the last tenures."""
         self._end(at_s, list(self._open))
 
     def _is_dead(self, name: str) -> bool:

@@ -1,4 +1,4 @@
-"""Conducts one demo run: broker, replay, a consumer and Spark in one group; kills each of them once, checks, reports.
+"""Conduct one demo run: broker, replay, a consumer and Spark in one group; kill each of them once, check, report.
 
 Knows the order of things and nothing of drawing; progress goes out through `Progress`.
 """
@@ -17,7 +17,6 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from partita import AsyncAdmin, AsyncConsumer, Broker, __version__
-from partita.consumer.topic_partition import TopicPartition
 from partita.demo import checks, report
 from partita.demo.children import Child
 from partita.demo.flights import Expected, expected
@@ -27,6 +26,7 @@ from partita.demo.story import Kill, LagSample, Rebalance, Story
 from partita.demo.worker import CONSUMER, DEAD_LETTERS, DESK, FLIGHTS, SPARK, WEATHER
 from partita.group.records.read_back import LogRecord
 from partita.observe.note_facts import accounts_of_notes
+from partita.offsets.topic_partition import TopicPartition
 
 PARTITIONS = 6
 RATE = 5_500
@@ -34,7 +34,7 @@ SAMPLE_EVERY_S = 0.3
 DEADLINE_S = 220.0
 LOG_TOPIC = "__consumer_offsets"
 CALM_S = 3.0
-"""How long a scene is left alone before the next kill, so that the picture shows it."""
+"""Pause before the next kill, so that the picture shows the scene."""
 INSIDE_A_BATCH_S = 0.6
 """Spark is killed this long after it reported a batch: the next one is under way."""
 
@@ -44,7 +44,7 @@ class DemoFailed(RuntimeError):
 
 
 class Progress(Protocol):
-    """Where the run says how far it is."""
+    """Where the run reports its progress."""
 
     def say(self, text: str) -> None:
         """Show one line to the user."""
@@ -56,7 +56,7 @@ class Progress(Protocol):
 
 
 class Runner:
-    """One run; `story` is what it leaves."""
+    """One run; `story` is its result."""
 
     def __init__(self, folder: Path, progress: Progress, rate: float = RATE) -> None:
         self.folder = folder
@@ -117,15 +117,16 @@ class Runner:
         (self.folder / "flights.toml").write_text(text.replace("localhost:9092", bootstrap), encoding="utf-8")
 
     async def _play(self, bootstrap: str, admin: AsyncAdmin, watching: list[asyncio.Task[None]]) -> None:
-        """The scenes, each of which begins when the one before has come about."""
+        """Play the scenes, each of which begins when the one before has come about."""
         spark, consumer = self._ownership.of, self._ownership.of
 
         async def until(holds: Callable[[], object]) -> None:
             while not holds():
                 self._check(watching)
+                # Polled, since a condition may depend on several children and the group's log.
                 await asyncio.sleep(0.05)
 
-        await self._start("replay", "replay", bootstrap, str(self.rate))
+        await self._start("replay", "demo.replay", bootstrap, str(self.rate))
         await self._start_spark()
         await until(lambda: "weather-done" in self._facts)
         await self._start_consumer(bootstrap)
@@ -158,14 +159,14 @@ class Runner:
         await until(self._is_all_read)
 
     async def _start(self, name: str, module: str, *arguments: str) -> None:
-        child = await Child.start(name, f"partita.demo.{module}", list(arguments), self._on_event, self.folder)
+        child = await Child.start(name, f"partita.{module}", list(arguments), self._on_event, self.folder)
         self._children[name] = child
 
     async def _start_consumer(self, bootstrap: str) -> None:
-        await self._start(CONSUMER, "desk", bootstrap, "usable/consumer")
+        await self._start(CONSUMER, "demo.desk", bootstrap, "usable/consumer")
 
     async def _start_spark(self) -> None:
-        await self._start(SPARK, "pipeline_job", "flights.toml")
+        await self._start(SPARK, "cli.demo_pipeline", "flights.toml")
 
     def _say(self, text: str) -> None:
         self.progress.say(f"{self.elapsed_s():.0f} s: {text}")
@@ -218,7 +219,7 @@ class Runner:
                     self._ownership.state((at_ms - self._started_wall_ms) / 1000, owners)
 
     async def _lag(self, admin: AsyncAdmin) -> int:
-        """High watermark minus committed offset over all partitions; what was never committed counts from 0."""
+        """Return high watermark minus committed offset over all partitions; without a commit it counts from 0."""
         ends, committed = await self._ends(admin), await self._committed(admin)
         return sum(end - committed.get(number, 0) for number, end in ends.items())
 
@@ -230,12 +231,13 @@ class Runner:
         return {c.partition: c.offset for c in await admin.group_offsets(DESK) if c.topic == FLIGHTS}
 
     async def _kill(self, who: str, admin: AsyncAdmin) -> None:
-        """Kill a member and note what it may have processed without a commit."""
+        """Kill a member and record what it may have processed without a commit."""
         owned = self._ownership.of(who)
         self._children[who].kill()
         kill = Kill(who, self.elapsed_s())
         await self._children[who].process.wait()
         self._ownership.killed(kill.at_s, who)
+        # Read after the process is gone: no commit of it can follow.
         committed, ends = await self._committed(admin), await self._ends(admin)
         kill.uncommitted = {number: (committed.get(number, 0), ends[number]) for number in owned}
         self.story.kills.append(kill)
@@ -261,6 +263,7 @@ class Runner:
             at_s = (account.ended_ms - self._started_wall_ms) / 1000
             if account.group == DESK and at_s <= end_s:
                 took_ms, members = account.took_ms or 0, len(account.members)
+                # Later rebalances come only from members that leave at the end.
                 self.story.rebalances.append(Rebalance(at_s, account.generation, account.headline, members, took_ms))
 
     async def _stop_children(self) -> None:

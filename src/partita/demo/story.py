@@ -1,4 +1,4 @@
-"""What happened during one demo run, as plain values: filled in by the runner, read by checks and report."""
+"""The events of one demo run, as plain values: filled in by the runner, read by checks and report."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ class Coverage:
         self.distinct = 0
 
     def add(self, partition: int, offset: int) -> bool:
-        """Count an offset of a partition once more; whether it is the first time."""
+        """Count an offset of a partition once more; return whether it is the first time."""
         times = self._times.setdefault(partition, bytearray())
         if len(times) <= offset:
             times.extend(bytes(max(offset + 1 - len(times), 4096)))
@@ -92,7 +92,7 @@ class Coverage:
 
 @dataclass(slots=True)
 class Outcome:
-    """What was found in the files and the dead-letter topic. A flight counts once in all but the rows and `coverage`.
+    """Contents of the files and the dead-letter topic. A flight counts once in all but the rows and `coverage`.
 
     `spark_repeated` counts rows of Spark's Parquet files that repeat another one of them.
     """
@@ -110,7 +110,7 @@ class Outcome:
 
 @dataclass(slots=True)
 class Story:
-    """Everything one run leaves behind."""
+    """Everything recorded in one run."""
 
     outcome: Outcome = field(default_factory=Outcome)
     tenures: list[Tenure] = field(default_factory=list)

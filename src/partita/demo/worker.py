@@ -1,4 +1,4 @@
-"""What the demo's child processes share: events as JSON lines on standard output, an end when the parent is gone."""
+"""The base of the demo's child processes: events as JSON lines on standard output, an end when the parent is gone."""
 
 from __future__ import annotations
 
@@ -21,29 +21,29 @@ SESSION_TIMEOUT_MS = 6_000
 
 
 def say(event: str, **fields: object) -> None:
-    """Tell the parent one fact."""
+    """Report one fact to the parent."""
     print(json.dumps({"event": event, **fields}), flush=True)
 
 
-def until_told() -> threading.Event:
-    """An event that is set by SIGTERM or by a line on standard input; end of input ends the process at once."""
-    told = threading.Event()
+def finish_event() -> threading.Event:
+    """Return an event that is set by SIGTERM or by a line on standard input; end of input ends the process at once."""
+    finish = threading.Event()
 
     def on_signal(_number: int, _frame: FrameType | None) -> None:
-        told.set()
+        finish.set()
 
     signal.signal(signal.SIGTERM, on_signal)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    watch_parent(told.set)
-    return told
+    watch_parent(finish.set)
+    return finish
 
 
-def watch_parent(told: Callable[[], object]) -> None:
-    """Call `told` for each line that the parent writes; end the process when the parent is gone, however it died."""
+def watch_parent(finish: Callable[[], object]) -> None:
+    """Call `finish` for each line that the parent writes; end the process when the parent is gone, however it died."""
 
     def watch() -> None:
         while sys.stdin.readline():
-            told()
+            finish()
         os._exit(3)
 
     threading.Thread(target=watch, daemon=True).start()

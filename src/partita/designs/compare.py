@@ -1,4 +1,4 @@
-"""Runs scenarios on designs, one after the other on one machine, and keeps what came of each."""
+"""Run scenarios on designs, one after the other on one machine, and keep the results of each."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from partita import ConfigError, __version__
-from partita.broker.requests.apis import SERVED
+from partita.broker.api.apis import SERVED
 from partita.consumer.config import ConsumerConfig
 from partita.designs.ground import Ground
 from partita.designs.journal import Journal
@@ -30,13 +30,13 @@ TITLES = {
 DEFAULT_DESIGNS = ("1", "2", "3", "848")
 FASTER = 4
 EXTRA_MEMBERS = 2
-"""No scenario starts more than two members beside those of the group."""
+"""No scenario starts more than two members in addition to the group's own."""
 TROUBLE_RATE, HERD_RATE = 50.0, 10.0
 """Records per second and partition."""
 
 
 class Progress(Protocol):
-    """Where a comparison says how far it is."""
+    """Where a comparison reports its progress."""
 
     def say(self, text: str) -> None:
         """Show one line."""
@@ -49,7 +49,7 @@ class Progress(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What to compare. The scenario `join` runs with every size; the others with the first."""
+    """The runs to compare. The scenario `join` runs with every size; the others with the first."""
 
     sizes: tuple[int, ...] = (5, 20, 50)
     partitions: int = 12
@@ -64,11 +64,11 @@ class Plan:
 
     @property
     def herd_partitions(self) -> int:
-        """As many as give every member two at the largest size."""
+        """Enough partitions to give every member two at the largest size."""
         return 2 * max(self.sizes)
 
     def runs(self) -> list[tuple[Scenario, str, int, int]]:
-        """(scenario, design, members, partitions), the designs of one scenario beside each other."""
+        """Return (scenario, design, members, partitions) of each run, the designs of one scenario beside each other."""
         built = [design for design in self.designs if is_built(design)]
         found = []
         for scenario in SCENARIOS:
@@ -85,7 +85,7 @@ class Plan:
 
 @dataclass(slots=True)
 class Run:
-    """One scenario on one design. Without measures the group did not get together; `remark` says why."""
+    """One scenario on one design. Without measures the group never formed; `remark` gives the reason."""
 
     scenario: str
     design: str
@@ -96,7 +96,7 @@ class Run:
     took_s: float = 0.0
 
     def as_json(self) -> dict[str, Any]:
-        """All but the journal as plain values."""
+        """Return everything but the journal as plain values."""
         return {
             "scenario": self.scenario,
             "design": self.design,
@@ -124,7 +124,7 @@ class Comparison:
         return [run for run in self.runs if run.scenario == scenario]
 
     def broken(self) -> list[str]:
-        """What today's designs did that they must not do; nothing is expected of the old ones."""
+        """Return the promises that today's designs broke; the old ones make none."""
         return [
             f"{run.scenario}, design {run.design}: {what}"
             for run in self.runs
@@ -145,7 +145,7 @@ class Comparison:
 
 
 def broken_promises(run: Run) -> list[str]:
-    """What a coordinator in the broker promises: the group settles, nothing is orphaned, no offset goes back."""
+    """Return the broken promises of a coordinator in the broker: the group settles, no orphans, no offset goes back."""
     found = run.measures
     if found is None:
         return [run.remark]
@@ -203,7 +203,7 @@ def run_one(ground: Ground, scenario: Scenario, design: str, members: int, parti
 
 
 def told(run: Run) -> str:
-    """One line about a run."""
+    """Return one line about a run."""
     head = f"{run.scenario}, {run.members} members, design {run.design}: "
     found = run.measures
     if found is None:

@@ -1,4 +1,4 @@
-"""What all runs of a comparison share: ZooKeeper, a broker with one listener per member, and the taps between."""
+"""The servers of all runs of a comparison: ZooKeeper, a broker with a listener per member, and the taps between."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class Ground:
         self._stack.__exit__(kind, error, at)
 
     def _options(self, bound: list[list[int]], advertised: list[list[int]]) -> dict[str, object]:
-        """A listener of each member: bound on ports of its own, advertised as its taps."""
+        """Return the options for one listener per member: bound on ports of its own, advertised as its taps."""
         names = [listener(number) for number in range(self.members)]
         inside = [f"{name}://127.0.0.1:{ports[0]}" for name, ports in zip(names, bound, strict=True)]
         outside = [f"{name}://127.0.0.1:{ports[0]}" for name, ports in zip(names, advertised, strict=True)]
@@ -79,7 +79,7 @@ class Ground:
         return options | {name: value for name, value in newest.items() if name.replace("_", ".") in BROKER_OPTIONS}
 
     def zookeeper(self, *, ensemble: bool) -> ZooKeeper:
-        """A single server or three, started when first asked for."""
+        """Return a single server or three; started on first use."""
         if ensemble:
             if self._ensemble is None:
                 self._ensemble = self._stack.enter_context(Ensemble(self.folder / "ensemble", tick_ms=self.tick_ms))
@@ -90,7 +90,7 @@ class Ground:
 
     @property
     def tick_ms(self) -> int:
-        """How sharply sessions end."""
+        """The length of a ZooKeeper tick: sessions end to within it."""
         return max(50, self.timings.session_ms // 12)
 
     def create_topic(self, name: str, partitions: int) -> None:
@@ -103,7 +103,7 @@ class Ground:
         self.admin.create_partitions(name, partitions + more, replicas=[[self.node_ids[DATA_NODE]]] * more)
 
     def place_coordinator(self, group: str, place: int = COORDINATOR_NODE) -> None:
-        """Let a node coordinate a group."""
+        """Have a node coordinate a group."""
         self.broker.control.move_coordinator(group, self.node_ids[place])
 
 
@@ -113,12 +113,12 @@ def listener(number: int) -> str:
 
 
 def slot_name(number: int) -> str:
-    """What the taps of a member are called until its name is known."""
+    """Return the name of a member's taps until its own name is known."""
     return f"slot-{number}"
 
 
 def runs_of_ports(runs: int, length: int) -> list[list[int]]:
-    """Free ports in runs that follow one another, since the ports of a listener count up from node to node.
+    """Return free ports in runs of consecutive numbers, since the ports of a listener count up from node to node.
 
     Raises OSError if there are not enough.
     """

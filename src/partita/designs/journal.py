@@ -1,4 +1,4 @@
-"""What happened in one scenario on one design: facts with their moments, in seconds of one monotonic clock."""
+"""The events of one scenario on one design: facts with their moments, in seconds of one monotonic clock."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class Fact:
-    """What a member told."""
+    """An event that a member reported."""
 
     at_s: float
     member: str
@@ -29,7 +29,7 @@ class Span:
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """A frame that a tap saw: whose, and what it was."""
+    """A frame that a tap saw: whose it was, and its name."""
 
     at_s: float
     member: str
@@ -71,7 +71,7 @@ class Journal:
     end_s: float = 0.0
 
     def spans(self) -> list[Span]:
-        """Who read which partition when, from what members told; a process that is gone or paused reads nothing."""
+        """Return who read which partition when, by the members' facts; a process gone or paused reads nothing."""
         open_since: dict[tuple[str, int], float] = {}
         found: list[Span] = []
         told = (fact for fact in self.facts if fact.event == "reading" and fact.at_s <= self.end_s)

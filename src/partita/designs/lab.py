@@ -1,6 +1,6 @@
-"""One run in the making: the members of one group in one design, and what is done to them.
+"""A run in progress: the members of one group in one design, and the trouble caused to them.
 
-A lab starts members in worker processes, causes trouble, and waits for conditions; what happened is its journal.
+A lab starts members in worker processes, causes trouble, and waits for conditions; its journal keeps the events.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ OLD = ("1", "2")
 
 
 class NotSettled(RuntimeError):
-    """A group did not even get together before the trouble."""
+    """The group did not form even before the trouble."""
 
 
 class Lab:
@@ -62,8 +62,6 @@ class Lab:
         self._coordinators: dict[str, Process] = {}
         self._heard = threading.Condition()
         self._ended = threading.Event()
-
-    # Beginning and end
 
     def __enter__(self) -> Lab:
         journal, ground = self.journal, self.ground
@@ -94,7 +92,7 @@ class Lab:
         self._collect()
 
     def _collect(self) -> None:
-        """What the taps saw, under the names of the members."""
+        """Take the frames seen by the taps into the journal, under the names of the members."""
         names = {f"slot-{slot}": member for member, slot in self._slots.items()}
         self.journal.frames = [
             Seen(frame.at_s, names.get(frame.member, frame.member), frame.name) for frame in self.ground.taps.frames
@@ -110,7 +108,7 @@ class Lab:
         ]
 
     def _lay_out(self) -> None:
-        """The nodes that brokers, topics and groups have in ZooKeeper."""
+        """Create the nodes of brokers, topics and groups in ZooKeeper."""
         root = Client(self.zookeeper.addresses[-1], session_timeout_ms=30_000)
         root.start()
         root.ask(Create(f"/{self.name}"))
@@ -152,7 +150,7 @@ class Lab:
             self._heard.notify_all()
 
     def _produce(self) -> None:
-        """A steady flow into every partition."""
+        """Write a steady flow into every partition."""
         tick_s = 0.1
         each, number = max(1, round(self.rate * tick_s)), 0
         while not self._ended.wait(tick_s):
@@ -161,10 +159,8 @@ class Lab:
                     self.ground.producer.send(self.name, b"%d" % number, partition=partition)
             number += 1
 
-    # Members
-
     def settings(self, member: str) -> MemberSettings:
-        """What a member is told when it starts; makes its taps."""
+        """Return the settings a member is started with; opens its taps."""
         slot = self._slots.setdefault(member, len(self._slots))
         zookeeper, bootstrap = "", self.ground.broker.bootstrap_by(listener(slot))
         coordinators: list[str] = []
@@ -203,7 +199,7 @@ class Lab:
         return self._workers[member].pid
 
     def take_facts(self) -> list[Fact]:
-        """What members told since the last call. Nothing of it stays in the journal, so a run may last for days."""
+        """Return the members' facts since the last call. They leave the journal, so a run may last for days."""
         with self._heard:
             taken, self.journal.facts = self.journal.facts, []
         self.ground.taps.frames.clear()
@@ -211,7 +207,7 @@ class Lab:
         return taken
 
     def take_dead(self) -> list[str]:
-        """Members whose processes ended without being asked to, each of them once."""
+        """Return members whose processes ended without being asked to, each of them once."""
         dead = [member for member, process in self._workers.items() if not process.is_running]
         for member in dead:
             self.kill(member)
@@ -242,7 +238,7 @@ class Lab:
         self.journal.live.remove(member)
 
     def pause(self, member: str, for_s: float, meanwhile: Callable[[], object] = lambda: None) -> None:
-        """SIGSTOP its process, and SIGCONT after so long."""
+        """SIGSTOP its process, call `meanwhile`, and SIGCONT it after `for_s`."""
         from_s = time.monotonic()
         self._workers[member].pause()
         meanwhile()
@@ -251,7 +247,7 @@ class Lab:
         self.journal.paused += [Span(member, partition, from_s, time.monotonic()) for partition in (-1,)]
 
     def slow(self, member: str, for_s: float) -> None:
-        """Let the processing of its next records take so long."""
+        """Make the processing of its next records take `for_s`."""
         self._workers[member].order(do="slow", member=member, ms=int(for_s * 1000))
 
     def end_session(self, member: str) -> None:
@@ -262,15 +258,13 @@ class Lab:
             self.ground.broker.control.expire_session(self.name, member)
 
     def authority_taps(self, member: str) -> list[Tap]:
-        """The taps between a member and who decides about its group: ZooKeeper, or the coordinating node."""
+        """Return the taps between a member and its group's authority: ZooKeeper, or the coordinating node."""
         if self.design in OLD:
             return [self.taps[member]]
         return [self.ground.kafka_taps[self._slots[member]][COORDINATOR_NODE]]
 
-    # The world around them
-
     def add_broker(self, broker_id: int) -> None:
-        """A broker's node comes."""
+        """Add a broker's node."""
         content = nodes.broker_json("127.0.0.1", 9092, int(time.time() * 1000))
         self._keeper.ask(Create(nodes.broker(broker_id), content, ephemeral=True))
 
@@ -283,7 +277,7 @@ class Lab:
             self._keeper.ask(Put(nodes.topic(self.name), content))
 
     def fail_over(self) -> None:
-        """The coordinator dies, or the group moves to another."""
+        """Kill the coordinator, or move the group to another."""
         if self.design == "2":
             slot = nodes.slot_of(self.name)
             name = f"coordinator-{slot % COORDINATORS}"
@@ -291,28 +285,26 @@ class Lab:
         else:
             self.ground.place_coordinator(self.name, DATA_NODE)
 
-    # Moments and conditions
-
     def cause(self, what: str) -> None:
-        """The trouble begins now."""
+        """Mark the begin of the trouble."""
         self.journal.cause_s = self.journal.healed_s = time.monotonic()
         self.mark(what)
 
     def mark(self, what: str) -> None:
-        """Remember a moment for the picture."""
+        """Mark a moment for the picture."""
         self.journal.marks.append((time.monotonic(), what))
 
     def healed(self, what: str) -> None:
-        """The cause of the trouble is over."""
+        """Mark the end of the trouble's cause."""
         self.journal.healed_s = time.monotonic()
         self.mark(what)
 
     def told(self, member: str, event: str) -> list[Fact]:
-        """What a member told by this name."""
+        """Return the facts of a member with this name."""
         return [fact for fact in list(self.journal.facts) if fact.member == member and fact.event == event]
 
     def until(self, holds: Callable[[], object], what: str, within_s: float = START_WITHIN_S) -> None:
-        """Wait until something holds. Raises NotSettled."""
+        """Wait until a condition holds. Raises NotSettled."""
         until_s = time.monotonic() + within_s
         while not holds():
             failed = [fact for fact in list(self.journal.facts) if fact.event == "failed_order"]
@@ -324,14 +316,14 @@ class Lab:
                 self._heard.wait(LOOK_EVERY_S)
 
     def is_settled(self) -> bool:
-        """Whether every partition has one reader, everybody has a share, and nothing changed lately."""
+        """Whether every partition has one reader, each member has a share, and nothing changed lately."""
         now_s = self.journal.end_s = time.monotonic()
         spans = self.journal.spans()
         return is_shared(self.journal, spans) and now_s - last_change(self.journal, spans) > self.quiet_s
 
     @property
     def quiet_s(self) -> float:
-        """For how long nothing changes in a settled group."""
+        """Return for how long a settled group has to stay unchanged."""
         return max(0.3, 1.5 * self.timings.heartbeat_ms / 1000)
 
     def watch(self, *, at_least_s: float = 0.0) -> None:

@@ -1,4 +1,4 @@
-"""One design, running until somebody ends it: who owns what, as it happens."""
+"""One design, running until it is stopped: who owns which partition, live."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ LOOK_EVERY_S = 0.1
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """What there is to show now. `lines` are what changed since the look before; `at_s` counts from the start."""
+    """One view to show. `lines` are the changes since the view before; `at_s` counts from the start."""
 
     ownership: Ownership
     lines: Sequence[str]
@@ -31,8 +31,8 @@ def run(
 ) -> None:
     """Start a group whose members are processes of their own, and call `show` ten times a second.
 
-    Ends after `for_s` seconds, or with the KeyboardInterrupt of whoever watches. Raises NoZooKeeper where designs 1
-    and 2 cannot run. No process is left.
+    Ends after `for_s` seconds, or on KeyboardInterrupt. Raises NoZooKeeper where designs 1 and 2 cannot run. No process
+    is left.
     """
     with (
         Ground(members + EXTRA_MEMBERS, timings) as ground,

@@ -1,4 +1,4 @@
-"""The eleven measures of a run, each with one definition, from what members did and what the taps saw."""
+"""The eleven measures of a run, each with one definition, from the members' facts and the taps' frames."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ COORDINATOR = "coordinator-"
 
 @dataclass(frozen=True, slots=True)
 class Measures:
-    """What came of one scenario on one design. Times in milliseconds; None: does not apply, or never."""
+    """The measures of one scenario on one design. Times in milliseconds; None: does not apply, or never."""
 
     settled_ms: int | None
     notifications: int
@@ -77,7 +77,7 @@ def measure(journal: Journal) -> Measures:
 
 
 def last_change(journal: Journal, spans: Sequence[Span]) -> float:
-    """When who reads what changed for the last time after the cause; the cause itself if it never did."""
+    """Return the last moment after the cause at which a reader changed; the cause itself if none did."""
     moments = [s for span in spans for s in (span.from_s, span.to_s) if journal.cause_s < s < journal.end_s - 0.001]
     return max(moments, default=journal.cause_s)
 
@@ -95,7 +95,7 @@ def is_shared(journal: Journal, spans: Sequence[Span]) -> bool:
 
 
 def unread(journal: Journal, spans: Sequence[Span]) -> dict[int, list[tuple[float, float]]]:
-    """By partition: when nobody read it, from the cause to the end. Records arrive all the time."""
+    """Return the spans without a reader by partition, from the cause to the end. Records arrive all the time."""
     found = {}
     for partition in range(journal.partitions):
         at_s, gaps = journal.cause_s, []
@@ -147,7 +147,7 @@ def step_back(journal: Journal) -> int:
 
 
 def disagreement_ms(journal: Journal) -> int | None:
-    """The time in which the views that two live members computed from differ; None where members have no view."""
+    """Return for how long the views that two live members computed from differ; None where members have no view."""
     views = sorted((f for f in journal.facts if f.event == "view"), key=lambda f: f.at_s)
     if not views:
         return None
@@ -165,6 +165,6 @@ def disagreement_ms(journal: Journal) -> int | None:
 
 
 def orphans(journal: Journal, spans: Sequence[Span]) -> list[int]:
-    """The partitions that nobody reads at the end."""
+    """Return the partitions without a reader at the end."""
     read = {span.partition for span in spans if span.to_s >= journal.end_s - 0.001}
     return [partition for partition in range(journal.partitions) if partition not in read]

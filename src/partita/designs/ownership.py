@@ -1,4 +1,4 @@
-"""Who reads what at a moment, from what members told so far. Pure."""
+"""Who reads what at a moment, from the members' facts so far. Pure."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from partita.designs.journal import Fact
 
 @dataclass(slots=True)
 class Seen:
-    """What is known of one member. `heard_s` is when it last told anything; None: nothing so far."""
+    """The known state of one member. `heard_s` is when its last fact came; None: nothing so far."""
 
     pid: int
     reads: frozenset[int] = frozenset()
@@ -22,7 +22,7 @@ class Seen:
 
 
 class Ownership:
-    """The members of one group by name. `take` facts in their order; each returns what changed as lines of text."""
+    """The members of one group by name. `take` facts in their order; each returns the changes as lines of text."""
 
     def __init__(self, partitions: int) -> None:
         self.partitions = partitions
@@ -30,11 +30,11 @@ class Ownership:
         self._told = ""
 
     def add(self, member: str, pid: int) -> None:
-        """A member has been started as process `pid`."""
+        """Add a member that runs as process `pid`."""
         self.members[member] = Seen(pid)
 
     def died(self, member: str) -> list[str]:
-        """The process of a member ended: it reads nothing any more."""
+        """Record that the process of a member ended: it reads nothing any more."""
         seen = self.members[member]
         if seen.is_dead:
             return []
@@ -64,12 +64,12 @@ class Ownership:
         return lines
 
     def unread(self) -> list[int]:
-        """Partitions that nobody reads."""
+        """Return the partitions without a reader."""
         read = frozenset().union(*(seen.reads for seen in self.members.values()))
         return [number for number in range(self.partitions) if number not in read]
 
     def two_readers(self) -> dict[int, list[str]]:
-        """Partitions that more than one member reads, with the members."""
+        """Return partitions that more than one member reads, with the members."""
         readers: dict[int, list[str]] = defaultdict(list)
         for name, seen in self.members.items():
             for number in seen.reads:
@@ -84,13 +84,13 @@ class Ownership:
         return "; ".join(parts) or f"each of the {self.partitions} partitions has one reader"
 
     def _whole(self) -> list[str]:
-        """The summary, if it is not what was said before."""
+        """Return the summary, if it has changed."""
         before, self._told = self._told, self.summary()
         return [f"  {self._told}"] if self._told != before else []
 
 
 def listed(numbers: Iterable[int]) -> str:
-    """Partition numbers as people write them: `0-3, 7`; `nothing` if there are none."""
+    """Return partition numbers as people write them: `0-3, 7`; `nothing` if there are none."""
     runs: list[list[int]] = []
     for number in sorted(numbers):
         if runs and number == runs[-1][-1] + 1:

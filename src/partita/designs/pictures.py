@@ -7,10 +7,10 @@ from html import escape
 from itertools import pairwise
 from math import log10
 
-from partita.demo.charts import WIDE, box, gap_box, line, svg, text, ticks
 from partita.designs.compare import TITLES, Run
 from partita.designs.journal import Journal, Span
 from partita.designs.measure import COORDINATOR, READS, WRITES, two_readers, unread
+from partita.pictures.svg import WIDE, box, gap_box, line, svg, text, ticks
 
 WIDTH, LEFT, RIGHT = WIDE.width, WIDE.left, WIDE.right
 ROWS_MAX = 5
@@ -50,7 +50,7 @@ class Clock:
         self.to_s = max(to_s, from_s + 0.5)
 
     def x(self, at_s: float) -> float:
-        """The place of a moment."""
+        """Return the x coordinate of a moment."""
         share = (at_s - self.from_s) / (self.to_s - self.from_s)
         return LEFT + (WIDTH - LEFT - RIGHT) * min(max(share, 0.0), 1.0)
 
@@ -73,6 +73,7 @@ def shown_until(journal: Journal) -> float:
     moments = [s for span in journal.spans() for s in (span.from_s, span.to_s) if s < journal.end_s - 0.01]
     moments += [at_s for at_s, _ in journal.marks]
     last = max([*moments, journal.healed_s]) + 0.8
+    # A partition without a reader up to the end: the group never settled.
     has_gaps = any(gaps and gaps[-1][1] >= journal.end_s - 0.01 for gaps in unread(journal, journal.spans()).values())
     return (journal.end_s if has_gaps else min(last, journal.end_s)) - journal.cause_s
 
@@ -97,7 +98,7 @@ def _cross(x: float, y: float) -> list[str]:
 
 
 def shown_partitions(journal: Journal) -> list[int]:
-    """The partitions that tell the story: doubly read and unread ones first, then those whose reader changed."""
+    """Return the partitions to show: doubly read and unread ones first, then those whose reader changed."""
     spans = journal.spans()
     double = {partition for partition, _, _ in two_readers(spans, journal.cause_s)}
     gaps = {p: sum(b - a for a, b in its) for p, its in unread(journal, spans).items()}
@@ -156,6 +157,7 @@ def _marks(journal: Journal, clock: Clock, top: float, bottom: float) -> list[st
         style = "cause" if number == 0 else "healed"
         x = clock.x(at_s - journal.cause_s)
         parts.append(line(x, top, x, bottom, style=style))
+        # A label at the right edge is written to the left of its line.
         far = x > WIDTH - 160
         parts.append(
             text(x + (-5 if far else 5), top + 1, what, anchor="end" if far else "start", style=f"{style}-label tick")
@@ -164,7 +166,7 @@ def _marks(journal: Journal, clock: Clock, top: float, bottom: float) -> list[st
 
 
 def _attempts(journal: Journal, clock: Clock, y: float) -> list[str]:
-    """A dot for each attempt to share the partitions; a cross where it failed."""
+    """Return a dot for each attempt to share the partitions; a cross where it failed."""
     parts = []
     for fact in journal.facts:
         at_s = fact.at_s - journal.cause_s
@@ -180,7 +182,7 @@ def _attempts(journal: Journal, clock: Clock, y: float) -> list[str]:
 
 
 def summary(run: Run) -> str:
-    """What a picture's reader should take away, in figures."""
+    """Return the main figures of a picture."""
     found = run.measures
     if found is None:
         return run.remark
@@ -192,7 +194,7 @@ def summary(run: Run) -> str:
 
 
 def messages(run: Run) -> int:
-    """What one join cost on the wire: events, reads, writes and group requests."""
+    """Return the messages that one join cost on the wire: events, reads, writes and group requests."""
     found = run.measures
     assert found is not None, "only runs with measures are counted"
     return found.notifications + found.coordinator_events + found.zk_reads + found.zk_writes + found.group_requests
@@ -231,6 +233,7 @@ def herd(runs: Sequence[Run]) -> str:
                 f'<circle cx="{x(size):.1f}" cy="{y(count):.1f}" r="4" class="m{(0, 1, 2, 3, 5)[number]}">'
                 f"<title>{escape(title)}</title></circle>"
             )
+        # Designs that end close together would print their labels over one another: push later ones down.
         label_y = y(its[-1][1]) + 4
         while any(abs(label_y - other) < 17 for other in taken):
             label_y += 17
@@ -278,7 +281,7 @@ def offsets(runs: Sequence[Run]) -> str:
 
 
 def told_partition(journal: Journal) -> int:
-    """The partition whose committed offset fell the furthest, else one that changed hands."""
+    """Return the partition whose committed offset fell the furthest, else one that changed hands."""
     fell: dict[int, int] = {}
     latest: dict[int, int] = {}
     for commit in sorted(journal.commits, key=lambda c: c.at_s):

@@ -1,4 +1,4 @@
-"""Worker and coordinator processes: start them, hear them, stop and kill them. None outlives its parent."""
+"""Worker and coordinator processes: start them, read their facts, stop and kill them. None outlives its parent."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Hear = Callable[[Fact], None]
 
 
 class Process:
-    """One Python process whose facts are heard in a thread."""
+    """One Python process whose facts are read in a thread."""
 
     def __init__(self, module: str, arguments: list[str], hear: Hear, errors: Path) -> None:
         self._errors = errors
@@ -45,7 +45,7 @@ class Process:
 
     @property
     def is_running(self) -> bool:
-        """Whether it has not ended; a stopped process runs."""
+        """Whether it has not ended; a stopped process counts as running."""
         return self._popen.poll() is None
 
     def order(self, **fields: Any) -> None:
@@ -55,11 +55,11 @@ class Process:
         self._popen.stdin.flush()
 
     def pause(self) -> None:
-        """SIGSTOP: as a long garbage collection."""
+        """SIGSTOP the process, like a long garbage collection."""
         self._popen.send_signal(signal.SIGSTOP)
 
     def resume(self) -> None:
-        """SIGCONT."""
+        """Continue a paused process (SIGCONT)."""
         self._popen.send_signal(signal.SIGCONT)
 
     def kill(self) -> None:

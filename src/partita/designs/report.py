@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from html import escape
 
-from partita.demo.report import STYLE as PAGE_STYLE
-from partita.demo.report import table, wide
 from partita.designs import pictures
 from partita.designs.compare import TITLES, Comparison, Run, is_built
 from partita.designs.scenarios import BY_NAME, SCENARIOS
+from partita.pictures.page import STYLE as PAGE_STYLE
+from partita.pictures.page import table, wide
 
 COLUMNS = (
     ("settled", "settled_ms"), ("told", "notifications"), ("ZooKeeper reads", "zk_reads"), ("writes", "zk_writes"),
@@ -33,7 +33,7 @@ EXPLAINED = {
     " of its own, so in design 1 nobody notices.",
 }
 TOLD = ("zk-partition", "pause")
-"""The scenarios whose outcome in design 1 is told at the top."""
+"""The scenarios whose outcome in design 1 is described at the top."""
 READ_NEXT = "docs/why-a-group-coordinator.md"
 
 
@@ -145,7 +145,7 @@ def _tables(comparison: Comparison) -> Iterable[str]:
 
 
 def _cells(run: Run, beside: list[Run]) -> Iterable[str]:
-    """The worst figure of a column is bold, if the designs differ in it."""
+    """Return the table cells of a run; the worst figure of a column is bold, if the designs differ in it."""
     for _, name in COLUMNS:
         if run.measures is None:
             yield "?"

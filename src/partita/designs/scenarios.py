@@ -1,4 +1,4 @@
-"""The fourteen scenarios: what is done to a group, the same in every design."""
+"""The fourteen scenarios: the steps done to a group, the same in every design."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ APART_MS = 700
 
 @dataclass(frozen=True, slots=True)
 class Scenario:
-    """One scenario. `shows` is what a reader should look at; `session_factor` makes its sessions longer."""
+    """One scenario. `shows` says where a reader should look; `session_factor` makes its sessions longer."""
 
     name: str
     what: str
@@ -33,12 +33,12 @@ def names(count: int) -> list[str]:
 
 
 def victim(count: int) -> str:
-    """The member in the middle: its neighbours have to take what it holds."""
+    """The member in the middle: its neighbours have to take over its partitions."""
     return names(count)[count // 2]
 
 
 def joiner(count: int) -> str:
-    """A new member that is assigned last, so that shares move down: the victim's neighbour needs a part of its."""
+    """A new member that is assigned last, so shares move down: the victim's neighbour needs some of its partitions."""
     return f"{names(count)[-1]}+"
 
 
@@ -113,7 +113,7 @@ def expiry(lab: Lab, count: int) -> None:
 
 
 def zk_partition(lab: Lab, count: int) -> None:
-    """One member is cut off from who decides, and goes on reaching its data; healed after two sessions."""
+    """One member is cut off from its group's authority but still reaches its data; healed after two sessions."""
     lab.gather(names(count), alone=[victim(count)])
     lab.cause("one is cut off")
     taps = lab.authority_taps(victim(count))
@@ -187,7 +187,7 @@ def coordinator(lab: Lab, count: int) -> None:
 
 
 def strategy(lab: Lab, count: int) -> None:
-    """The members want a strategy of their own."""
+    """The members use an assignment strategy of their own."""
     lab.strategy = "mine"
     lab.cause("members with a strategy of their own")
     for name in names(count):

@@ -1,7 +1,7 @@
 """A tap on a connection: it counts frames from outside, cuts a member off, and stops a frame before it goes on.
 
 There is one listener for each member and server, so a frame says whose it is. Both protocols have frames with their
-length in front; what a frame is called comes from `ZOOKEEPER` or `kafka_name`.
+length in front; the name of a frame comes from `ZOOKEEPER` or `kafka_name`.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ GROUP_APIS = {10: "find", 11: "join", HEARTBEAT: "heartbeat", 13: "leave", 14: "
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """One frame: when it passed, whose it is, what it is, and the node or error it names."""
+    """One frame: when it passed, whose it is, its name, and the node or error it names."""
 
     at_s: float
     member: str
@@ -87,11 +87,11 @@ class Tap:
         return f"127.0.0.1:{self.port}"
 
     def cut(self) -> None:
-        """From now on nothing passes, and nothing is closed."""
+        """Pass nothing from now on, and close nothing."""
         self._taps.call(self._open.clear)
 
     def heal(self, *, reset: bool = False) -> None:
-        """Let everything pass again; with `reset` the connections of before are closed."""
+        """Let everything pass again; with `reset` earlier connections are closed."""
         if reset:
             self.drop()
         self._taps.call(self._open.set)
@@ -162,11 +162,11 @@ class Tap:
                 await target.drain()
 
     def note(self, name: str, about: str = "") -> None:
-        """Keep a frame."""
+        """Record a frame."""
         self._taps.frames.append(Frame(time.monotonic(), self.member, name, about))
 
     def committed(self, commit: Commit) -> None:
-        """Keep what a member committed."""
+        """Record a member's commit."""
         self._taps.commits.append(commit)
 
 
@@ -226,7 +226,7 @@ class KafkaWatch:
         return name, ""
 
     def response(self, body: bytes) -> tuple[str, str]:
-        """A heartbeat that is told something other than NONE is a notification."""
+        """Name a heartbeat response with an error other than NONE: it is a notification."""
         key, version, commit = self._asked.pop(_INT.unpack_from(body)[0], (-1, 0, None))
         if key == HEARTBEAT:
             _, reader = read_response_header(key, version, body)
@@ -242,7 +242,7 @@ class KafkaWatch:
 
 
 def kafka_name(key: int) -> str:
-    """What the journal calls an API: short names for those of membership, else Kafka's own."""
+    """Return the journal's name of an API: short names for those of membership, else Kafka's own."""
     return GROUP_APIS.get(key) or (APIS[key].name if key in APIS else f"api {key}")
 
 
@@ -267,7 +267,7 @@ class Taps:
         self._loop.close()
 
     def call(self, act: Callable[[], T]) -> T:
-        """Do something on the loop of the taps."""
+        """Run `act` on the loop of the taps."""
 
         async def on_loop() -> T:
             return act()
@@ -289,7 +289,7 @@ class Taps:
         return tap
 
     def close(self, tap: Tap) -> None:
-        """End a tap: nobody can connect any more, and its connections are closed."""
+        """End a tap: new connections are refused, and existing ones closed."""
         self.call(tap.end)
 
     def close_all(self) -> None:

@@ -6,6 +6,7 @@ other.
 
 from partita.explain.account import Account
 from partita.explain.explaining import explain
-from partita.explain.facts import Fact, Sure, What
+from partita.explain.facts import Fact, Sure
+from partita.wording import What
 
 __all__ = ["Account", "Fact", "Sure", "What", "explain"]

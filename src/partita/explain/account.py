@@ -10,7 +10,8 @@ from dataclasses import dataclass, fields, is_dataclass
 from enum import Enum
 from typing import Any
 
-from partita.explain.facts import Member, Partition, Sure, What
+from partita.explain.facts import Member, Partition, Sure
+from partita.wording import What
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,12 +28,12 @@ class Cause:
     detail: str = ""
     """The reason that the client gave, or the topics or partitions in question."""
     evidence: tuple[str, ...] = ()
-    """What the cause rests on, one sentence each; never empty."""
+    """The evidence for the cause, one sentence each; never empty."""
 
 
 @dataclass(frozen=True, slots=True)
 class Phase:
-    """A part of the rebalance: "join", "sync" or "first commit". `waited_for` names whoever was last."""
+    """A phase of the rebalance: "join", "sync" or "first commit". `waited_for` names the last member."""
 
     name: str
     ms: int
@@ -43,9 +44,9 @@ class Phase:
 
 @dataclass(frozen=True, slots=True)
 class Unread:
-    """How long nobody read a partition: from the last commit of its old owner to the first one of the new owner.
+    """Time without a reader of a partition: from the last commit of its old owner to the first one of the new owner.
 
-    `to_ms` is None while nobody has committed since. `lag_gained` and `read_twice` count records, None if not known.
+    `to_ms` is None until the next commit. `lag_gained` and `read_twice` count records, None if not known.
     """
 
     partition: Partition
@@ -62,7 +63,7 @@ class Unread:
 
 @dataclass(frozen=True, slots=True)
 class Move:
-    """A partition that has another owner than before. An empty name means nobody.
+    """A partition whose owner changed. An empty name means no owner.
 
     A move is needed if the old owner is gone or had more partitions than its share, or the partition had no owner.
     """
@@ -75,7 +76,7 @@ class Move:
 
 @dataclass(frozen=True, slots=True)
 class Pattern:
-    """What repeats: `name` is a key of the table of advice, `text` is one sentence."""
+    """A recurring pattern: `name` is a key of the table of advice, `text` is one sentence."""
 
     name: str
     text: str
@@ -118,7 +119,7 @@ class Account:
 
     @property
     def cause(self) -> Cause:
-        """What began it."""
+        """The causes of the rebalance."""
         return self.causes[0]
 
     @property
@@ -128,7 +129,7 @@ class Account:
 
     @property
     def unread_ms(self) -> int:
-        """The longest time that a partition was read by nobody."""
+        """The longest time that a partition had no reader."""
         return max((span.ms or 0 for span in self.unread), default=0)
 
     def name_of(self, member_id: str) -> str:

@@ -1,6 +1,6 @@
-"""What to do about a rebalance: one table, one sentence per row. The first row that fits is given.
+"""Advice on a rebalance: one table, one sentence per row. The first row that fits is given.
 
-A row has advice only if somebody can act on it. A member that joins or leaves in order needs none.
+A row has advice only if the reader can act on it. A member that joins or leaves normally needs none.
 """
 
 from __future__ import annotations
@@ -10,9 +10,9 @@ from typing import NamedTuple
 
 from partita.explain import patterns
 from partita.explain.account import Account, Cause
-from partita.explain.facts import Member, What
+from partita.explain.facts import Member
 from partita.explain.wording import duration, listed
-from partita.plurals import count
+from partita.wording import What, count
 
 JOIN_WAIT_MS = 10_000
 """A join phase that waits longer than this for a member is worth a word."""

@@ -1,4 +1,4 @@
-"""What began a rebalance: told by the coordinator, or read from the difference between two generations.
+"""Causes of a rebalance: reported by the coordinator, or inferred from the difference between two generations.
 
 The rules of inference, in one place. A member that committed within its session timeout before the join phase ended
 cannot have expired, for a commit starts the session again (Kafka: GroupMetadataManager.validateOffsetCommit).
@@ -10,9 +10,10 @@ from collections.abc import Iterator
 from itertools import pairwise
 
 from partita.explain.account import Cause
-from partita.explain.facts import Assigned, Member, Partition, Sure, ToldCause, What
+from partita.explain.facts import Assigned, Member, Partition, Sure, ToldCause
 from partita.explain.generations import NO_COMMITS, Step
 from partita.explain.wording import clean, duration, listed, partition_name
+from partita.wording import What
 
 LATE_POLL_REASONS = ("consumer poll timeout has expired", "max.poll.interval.ms", "no poll for")
 """How the reasons begin or what they hold with which Java's consumer and ours leave when their application is slow."""
@@ -31,7 +32,7 @@ SILENCES_OF_A_POLL = 1.5
 
 def causes_of(step: Step) -> tuple[Cause, ...]:
     """The causes of the step's rebalance, what began it first; never empty."""
-    told = tuple(_told(cause, step) for cause in step.after.causes)
+    told = tuple(_reported(cause, step) for cause in step.after.causes)
     found = told or tuple(_seen(step))
     return found or (_unexplained(step),)
 
@@ -39,7 +40,7 @@ def causes_of(step: Step) -> tuple[Cause, ...]:
 # -- told ------------------------------------------------------------------------------------------------------------
 
 
-def _told(cause: ToldCause, step: Step) -> Cause:
+def _reported(cause: ToldCause, step: Step) -> Cause:
     member = _member(step, cause.member_id)
     what = cause.what
     if what is What.LEFT and any(reason in cause.detail for reason in LATE_POLL_REASONS):
@@ -58,7 +59,7 @@ def _told(cause: ToldCause, step: Step) -> Cause:
 
 
 def _detail(cause: ToldCause, step: Step) -> str:
-    """What changed, where the generations show it; else the reason that the client gave."""
+    """Return the change between the generations, where visible, else the reason that the client gave."""
     if step.before is not None and cause.what is What.SUBSCRIPTION_CHANGED:
         changes = [c.detail for c in _resubscribed(step.before, step.after) if c.member_id == cause.member_id]
         return changes[0] if changes else cause.detail
@@ -202,7 +203,7 @@ def _why_gone(step: Step, before: Assigned, member: Member) -> Cause:
 
 
 def _why_unknown(step: Step, before: Assigned, member: Member) -> tuple[str, ...]:
-    """What the log does show. In a KIP-848 group no commit starts the session again, so silence says nothing."""
+    """Return the evidence in the log. In a KIP-848 group commits do not restart sessions, so silence proves nothing."""
     gone = f"it is not in {'epoch' if before.is_incremental else 'generation'} {step.after.generation}"
     if not before.is_incremental:
         return (f"{gone}, and the log does not hold its session timeout",)
@@ -224,7 +225,7 @@ def _pace(step: Step, member: Member) -> int | None:
 
 
 def _may_have_missed_the_join(step: Step, silent_ms: int, join_max_ms: int) -> bool:
-    """Can the join phase have lasted for the whole rebalance timeout, at whose end whoever is absent is removed?
+    """Whether the join phase may have lasted the whole rebalance timeout, after which absent members are removed.
 
     Not if a member that stayed committed meanwhile.
     """

@@ -1,6 +1,6 @@
-"""What a rebalance cost: its phases and whom they waited for, and how long nobody read each partition.
+"""Costs of a rebalance: its phases and the members they waited for, and how long each partition had no reader.
 
-A partition is read by nobody from the last sign that its old owner read it, which is the old owner's last commit or its
+A partition has no reader from the last sign that its old owner read it, which is the old owner's last commit or its
 join of this rebalance, to the moment when the new owner got its assignment. With a client that commits seldom, the
 first commit comes later; that is a phase of its own.
 """
@@ -10,15 +10,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from partita.explain.account import Cause, Phase, Unread
-from partita.explain.facts import Assigned, Member, Partition, Sure, What
+from partita.explain.facts import Assigned, Member, Partition, Sure
 from partita.explain.generations import NO_COMMITS, Commits, Step
 from partita.explain.moves import identity, owners_of
 from partita.explain.wording import duration
+from partita.wording import What
 
 WORTH_NAMING_MS = 100
-"""A phase that is shorter than this waited for nobody in particular."""
+"""A phase shorter than this has no member that it waited for."""
 STOPPED_BEFORE = frozenset({What.EXPIRED, What.GONE, What.DID_NOT_REJOIN, What.POLLED_TOO_LATE})
-"""Whoever goes so has stopped reading long before its group notices."""
+"""Causes by which a member stopped reading long before its group notices."""
 
 
 def phases_of(step: Step, names: dict[str, str]) -> tuple[Phase, ...]:
@@ -74,7 +75,7 @@ def _after(step: Step) -> Iterator[Commits]:
 
 
 def unread_of(step: Step, causes: Sequence[Cause]) -> tuple[Unread, ...]:
-    """The partitions that nobody read for a while, and for how long; what is 0 is left out."""
+    """Return the partitions without a reader for some time, and how long; zero durations are left out."""
     if step.before is None or not step.is_rebalance:
         return ()
     new = owners_of(step.after)

@@ -23,9 +23,9 @@ PATTERNS_LOOK_BACK = 200
 def explain(facts: Iterable[Fact]) -> tuple[Account, ...]:
     """One account per rebalance of each group in the facts, oldest first.
 
-    The facts may come from several sources in any order. What a coordinator told wins over what was seen of the same
-    generation. A replacement of a static member without a rebalance has an account too: its generation is equal to the
-    one before.
+    The facts may come from several sources in any order. Reports of a coordinator take precedence over observations of
+    the same generation. A replacement of a static member without a rebalance has an account too, with an unchanged
+    generation.
     """
     found: list[Account] = []
     for history in histories(facts):

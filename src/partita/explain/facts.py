@@ -1,7 +1,7 @@
-"""What is known about a group at some moment, and how surely: the input of `partita.explain`. Frozen values only.
+"""Facts about a group at some moment, and their certainty: the input of `partita.explain`. Frozen values only.
 
-Times are milliseconds of the wall clock of whoever reports them. A Partita broker tells causes in its notes; from any
-other Kafka the same facts are seen in `__consumer_offsets` and in descriptions, without causes.
+Times are milliseconds of the reporter's wall clock. A Partita broker reports causes in its notes; with any other
+Kafka the same facts come from `__consumer_offsets` and from descriptions, without causes.
 """
 
 from __future__ import annotations
@@ -9,6 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum
 from typing import TypeAlias
+
+from partita.wording import What
 
 Partition: TypeAlias = tuple[str, int]
 """Topic and number."""
@@ -27,40 +29,6 @@ class Sure(Enum):
     """The facts leave more than one explanation."""
 
 
-class What(Enum):
-    """A reason for a rebalance. The first block has the words of `partita.group.notes`, as a test proves."""
-
-    JOINED = "member joined"
-    LEFT = "member left"
-    EXPIRED = "session expired"
-    EVICTED = "member evicted"
-    SUBSCRIPTION_CHANGED = "subscription changed"
-    PROTOCOLS_CHANGED = "protocols changed"
-    PARTITIONS_CHANGED = "partitions of a subscribed topic changed"
-    PARTITIONS_GIVEN_UP = "member gave partitions up"
-    ENFORCED = "rebalance enforced"
-    LEADER_REJOINED = "group leader rejoined"
-    MEMBER_REJOINED = "member rejoined"
-    STATIC_REPLACED = "static member replaced"
-    DID_NOT_REJOIN = "member did not rejoin in time"
-    DID_NOT_SYNC = "member did not sync in time"
-    REFUSED_FULL = "member refused, group is full"
-    ASSIGNMENT_TOO_LARGE = "assignment could not be stored"
-    DID_NOT_REVOKE = "member did not give partitions up in time"
-    TOPICS_CHANGED = "subscribed topics changed"
-    LOADED_UNASSIGNED = "loaded in a generation without an assignment"
-    LOADED_OVER_SIZE = "loaded with more members than group.max.size"
-
-    POLLED_TOO_LATE = "poll too late"
-    """A member left because its application did not poll within max.poll.interval.ms."""
-    GONE = "member gone"
-    """A member is gone; whether it left or its session expired is not known."""
-    COORDINATOR_MOVED = "coordinator moved"
-    """Another broker coordinates the group, or the same one has loaded it again."""
-    UNEXPLAINED = "nothing visible changed"
-    """Members, subscriptions and partitions are as before: somebody rejoined for a reason that is not recorded."""
-
-
 @dataclass(frozen=True, slots=True)
 class Member:
     """A member as of one generation. What a source does not say is None, an empty text or an empty tuple."""
@@ -72,7 +40,7 @@ class Member:
     session_timeout_ms: int | None = None
     rebalance_timeout_ms: int | None = None
     topics: tuple[str, ...] | None = None
-    """What it subscribes to; None if that cannot be read."""
+    """Subscribed topics; None if they cannot be read."""
     partitions: tuple[Partition, ...] = ()
     joined_ms: int | None = None
     """When its join came in this rebalance."""
@@ -117,7 +85,7 @@ class Assigned:
     leader_epoch: int | None = None
     """Of the log's partition at that record: it rises when the coordinator moves."""
     is_abandoned: bool = False
-    """The generation was told to members and never assigned."""
+    """Members received the generation, but it was never assigned."""
     is_incremental: bool = False
     """A KIP-848 group: members keep reading what they keep, and no phase waits for all of them."""
     topics_hash: int | None = None

@@ -155,7 +155,7 @@ def _ordered(facts: Sequence[Committed] | Sequence[EndSeen]) -> Commits:
 
 
 def _merged(assigned: Sequence[Assigned], replaced: Sequence[Replaced]) -> tuple[Assigned, ...]:
-    """One of each generation: what notes tell wins, what the log alone knows is added. Abandoned ones are left out."""
+    """Merge the facts of each generation: notes take precedence, the log adds the rest. Abandoned ones are left out."""
     found: list[Assigned] = []
     for fact in sorted(assigned, key=lambda a: (a.at_ms, a.generation, a.sure is not Sure.TOLD)):
         if fact.is_abandoned:
@@ -185,7 +185,7 @@ def _joined(one: Assigned, other: Assigned) -> Assigned:
 
 
 def _with_replacements(assigned: Sequence[Assigned], replaced: Sequence[Replaced]) -> list[Assigned]:
-    """Told replacements outside a rebalance become steps of their own, as they are records of their own in the log."""
+    """Make reported replacements outside a rebalance steps of their own, since they are records in the log, too."""
     found = list(assigned)
     for swap in sorted(replaced, key=lambda r: r.at_ms):
         at = max((i for i, a in enumerate(found) if a.at_ms <= swap.at_ms), default=None)

@@ -1,4 +1,4 @@
-"""What repeats over the rebalances of a group: storms, flapping members, fixed intervals, deploys, the same cause."""
+"""Patterns in the rebalances of a group: storms, flapping members, fixed intervals, deploys, the same cause."""
 
 from __future__ import annotations
 
@@ -8,9 +8,8 @@ from itertools import pairwise
 from statistics import median
 
 from partita.explain.account import Account, Cause, Pattern
-from partita.explain.facts import What
 from partita.explain.wording import duration, listed
-from partita.plurals import count
+from partita.wording import What, count
 
 STORM, FLAPPING, PERIODIC, DEPLOY, SAME_CAUSE = "storm", "flapping", "periodic", "deploy", "same cause"
 

@@ -6,20 +6,20 @@ from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 
 from partita.explain.account import Account, Cause, Unread
-from partita.explain.facts import Member, Sure, What
+from partita.explain.facts import Member, Sure
 from partita.explain.wording import duration, listed, partition_name, sentence
-from partita.plurals import count
+from partita.wording import What, count
 
 SENTENCES_MAX = 6
 NOTICED_MS = 50
 """A phase shorter than this is not worth a word."""
 ALIKE = 0.8
-"""Pauses of at least this share of the longest one are told together with it."""
+"""Pauses of at least this share of the longest one are reported together with it."""
 GOES = frozenset({What.LEFT, What.EXPIRED, What.GONE, What.POLLED_TOO_LATE, What.DID_NOT_REJOIN, What.EVICTED})
 
 
 def headline_of(account: Account) -> str:
-    """What happened, in one sentence."""
+    """Return the rebalance in one sentence."""
     clause = _capital(_clause(account, account.causes), account)
     if not account.members and any(cause.who for cause in account.causes):
         return sentence(f"{clause}, and the group is empty now")
@@ -197,7 +197,7 @@ def _begin(account: Account) -> str:
 
 
 def _evidence(account: Account) -> str:
-    """How it is known, where it was not told."""
+    """Return the kind of inference, unless the cause was reported."""
     cause = account.cause
     if cause.sure is Sure.TOLD or not cause.evidence:
         return ""
@@ -206,7 +206,7 @@ def _evidence(account: Account) -> str:
 
 
 def _waiting(account: Account) -> str:
-    """What the members waited for; phases too short to notice are left out."""
+    """Return the phases in which members waited; phases too short to notice are left out."""
     phases = {phase.name: phase for phase in account.phases if phase.ms >= NOTICED_MS}
     parts = []
     if "join" in phases:

@@ -81,6 +81,6 @@ def _name(member: Member, clients: dict[str, int]) -> str:
 
 
 def short_id(member_id: str) -> str:
-    """A member id is a client id and 36 random characters, the first of which tell members apart."""
+    """A member id is a client id and 36 random characters, the first of which distinguish members."""
     found = _UUID.fullmatch(member_id)
     return shortened(member_id if found is None else f"{found[1][: NAME_MAX - 5]}-{found[2]}")

@@ -9,7 +9,7 @@ _MIN_INT32 = -(1 << 31)
 
 
 def partition_for(group_id: str, count: int) -> int:
-    """The partition of `__consumer_offsets` that holds the group: |Java's String.hashCode| mod `count`."""
+    """Return the partition of `__consumer_offsets` that holds the group: |Java's String.hashCode| mod `count`."""
     code_units = group_id.encode("utf-16-be", "surrogatepass")
     hashed = 0
     for at in range(0, len(code_units), 2):

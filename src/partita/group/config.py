@@ -1,8 +1,8 @@
 """The coordinator's settings: Kafka's names with underscores, Kafka's defaults, Kafka's bounds.
 
-A shard holds one `GroupConfig` and reads it again at each decision, so replacing it changes a running broker. Settings
-of the KIP-848 protocol stand here already, so that the broker checks and reports all of them. (Kafka:
-GroupCoordinatorConfig.) Names that start with "partita_" are ours: limits that Kafka does not have.
+A shard holds one `GroupConfig` and reads it at each decision, so replacing it reconfigures a running broker. Settings
+of the KIP-848 protocol are here too, so that the broker checks and reports all of them. (Kafka:
+GroupCoordinatorConfig.) Names that start with "partita_" are limits that Kafka does not have.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any
 
 _INT_MAX = 2**31 - 1
 NEW_MEMBER_JOIN_TIMEOUT_MS = 300_000
-"""How long a member added by JoinGroup may wait for its first answer. Not a config in Kafka either."""
+"""Time within which the first join of a new member is answered. Not configurable in Kafka either."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,10 +56,10 @@ class GroupConfig:
     partita_pending_members_max: int = 100_000
     partita_member_metadata_max_bytes: int = 1_048_576
     partita_protocols_max: int = 1_000
-    """Limits of one shard, against broken clients (each answered with an error no client retries)."""
+    """Limits of one shard against faulty clients; each is answered with a fatal error."""
 
     partita_groups_max: int = 10_000
-    """Most groups of all shards of a broker together; a new one beyond that is refused."""
+    """Maximum number of groups over all shards of a broker; further new groups are refused."""
     partita_rebalance_on_static_change: bool = False
     """Rebalance when a static member restarts with other topics (Kafka waits for the next rebalance)."""
 
@@ -74,7 +74,7 @@ class GroupConfig:
 
     @property
     def offsets_retention_ms(self) -> int:
-        """How long offsets are kept after their group became empty."""
+        """Time offsets are kept after their group became empty."""
         return self.offsets_retention_minutes * 60_000
 
     @classmethod

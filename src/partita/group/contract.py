@@ -1,6 +1,7 @@
-"""What crosses the coordinator's border: requests in; records, replies and notes out.
+"""The coordinator's inputs (requests) and outputs (records, replies, notes, jobs).
 
-Named tuples, not frozen dataclasses: as immutable, and half the price to make, which a heartbeat feels.
+Named tuples rather than frozen dataclasses: equally immutable and half as expensive to create, which matters on the
+heartbeat path.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from partita.group.notes import Note
 from partita.protocol.primitives import Structure
 
 Token: TypeAlias = object
-"""Whom a reply is for. Opaque: the shell makes it, the coordinator hands it back exactly once."""
+"""The addressee of a reply. Opaque: the shell creates it, the coordinator returns it exactly once."""
 
 
 class GroupRequest(NamedTuple):
@@ -57,18 +58,29 @@ class Marker(NamedTuple):
     committed: bool
 
 
+class Lane(NamedTuple):
+    """Jobs with a common limit: at most `most` unfinished at a time, and of user code at most one per group."""
+
+    name: str
+    most: int = 16
+    is_users: bool = False
+
+
 class Job(Protocol):
-    """Work to be done beside the event loop (`partita.group.consumer_group.jobs`); it touches nothing that changes."""
+    """Work to run outside the event loop (`partita.group.consumer_group.jobs`); it shares no mutable state."""
 
     @property
     def group_id(self) -> str: ...
 
+    @property
+    def lane(self) -> Lane: ...
+
     def run(self) -> object:
-        """The outcome, which goes back to `partita.group.coordinator.GroupCoordinator.job_done`."""
+        """Return the outcome, to be passed to `partita.group.coordinator.GroupCoordinator.job_done`."""
 
 
 class Step(NamedTuple):
-    """What one input led to. Append `records` as one batch (then `marker`); release `replies` once they are durable."""
+    """Result of one input. Append `records` as one batch (then `marker`); release `replies` once they are durable."""
 
     records: tuple[Record, ...] = ()
     replies: tuple[Reply, ...] = ()
@@ -76,19 +88,19 @@ class Step(NamedTuple):
     producer: Producer | None = None
     marker: Marker | None = None
     jobs: tuple[Job, ...] = ()
-    """To be run once the records are appended; each outcome is brought back."""
+    """To be run once the records are appended; each outcome is passed to `job_done`."""
 
 
 NOTHING = Step()
 
 
 class Handover(NamedTuple):
-    """What a shard that is unloaded in order tells whoever loads it next, besides its log."""
+    """State that a cleanly unloaded shard passes to the next load, in addition to its log."""
 
     silences: Mapping[tuple[str, str], int]
-    """Of (group id, member id): for how many milliseconds nothing was heard of that member."""
+    """By (group id, member id): for how many milliseconds the member was silent."""
     generations: Mapping[str, int]
-    """Of group ids: the highest generation that a client may have been told, where the log does not say it."""
+    """By group id: the highest generation that a client may know, where it is not in the log."""
 
 
 NO_HANDOVER = Handover({}, {})

@@ -1,6 +1,6 @@
 """The GroupCoordinator of one shard: one partition of `__consumer_offsets` and every group that hashes to it.
 
-The contract, whole: `replay` and `resume` load it, `handle` and `on_deadline` drive it, `unload` ends it. Each returns
+The whole contract: `replay` and `resume` load it, `handle` and `on_deadline` drive it, `unload` ends it. Each returns
 a `Step`: append its records as ONE batch, then release its replies once that batch, and every batch decided before
 it, is durable. If an append fails: drop the shard, answer all its tokens with `partita.group.refusals.refusal` of
 NOT_COORDINATOR, create a new one and replay the log; there is no undo. (Kafka: GroupCoordinatorShard,
@@ -23,7 +23,6 @@ from partita.group.consumer_group import heartbeat as consumer_heartbeat
 from partita.group.consumer_group import loading as consumer_loading
 from partita.group.consumer_group.classic_members import serves
 from partita.group.contract import NO_HANDOVER, GroupRequest, Handover, Job, Record, Step, Token
-from partita.group.notes import EVICTED, EXPIRED
 from partita.group.offsets import clamp, commit, delete, expiration, fetch, transactional
 from partita.group.offsets.clamp import Beyond
 from partita.group.records.consumer_group import ConsumerGroup
@@ -53,6 +52,7 @@ from partita.protocol.messages.offset_delete import OffsetDeleteRequest
 from partita.protocol.messages.sync_group import SyncGroupRequest
 from partita.protocol.messages.txn_offset_commit import TxnOffsetCommitRequest
 from partita.protocol.primitives import Buffer
+from partita.wording import What
 
 _ACTIONS: Mapping[type, Callable[[Turn, Token, GroupRequest], None]] = {
     JoinGroupRequest: join.join_group,
@@ -70,23 +70,23 @@ _ACTIONS: Mapping[type, Callable[[Turn, Token, GroupRequest], None]] = {
     ConsumerGroupHeartbeatRequest: consumer_heartbeat.heartbeat,
     DescribeConsumerGroup: consumer_describe.describe_consumer_group,
 }
-"""Heartbeats are not here: they write nothing and are answered at once, see `GroupCoordinator.handle`."""
+"""Heartbeats are absent: they write nothing and are answered at once, see `GroupCoordinator.handle`."""
 _IN_CONSUMER_GROUPS: Mapping[type, Callable[[Turn, Token, GroupRequest, ConsumerGroup], None]] = {
     JoinGroupRequest: classic_members.join_group,
     SyncGroupRequest: classic_members.sync_group,
     HeartbeatRequest: classic_members.heartbeat,
     LeaveGroupRequest: classic_members.leave_group,
 }
-"""Requests of the classic protocol that come to a KIP-848 group."""
+"""Handlers of classic requests to a KIP-848 group."""
 
 
 def is_classic(group_id: str, consumers: Mapping[str, ConsumerGroup]) -> bool:
-    """Is it a group id, and not that of a KIP-848 group?"""
+    """Whether it is a group id other than that of a KIP-848 group."""
     return bool(group_id) and group_id not in consumers
 
 
 class KnownMember(NamedTuple):
-    """By what names a member is known."""
+    """The ids and client names of a member."""
 
     member_id: str
     instance_id: str | None
@@ -96,8 +96,8 @@ class KnownMember(NamedTuple):
 class GroupCoordinator:
     """One shard. `new_member_id(prefix)` gives "<prefix>-<uuid>", never the same twice.
 
-    `groups_held()` says how many groups all shards of the broker have; without it, this one is alone. KIP-848 groups
-    need `topics`, and share by `assignors`, the built-in ones by default.
+    `groups_held()` returns the number of groups over all shards of the broker; by default only this shard counts.
+    KIP-848 groups need `topics` and use `assignors`, by default the built-in ones.
     """
 
     def __init__(
@@ -124,7 +124,7 @@ class GroupCoordinator:
 
     @property
     def group_settings(self) -> Mapping[str, Mapping[str, int]]:
-        """Settings that KIP-848 groups have of their own, by group id and Kafka's name. They may be replaced."""
+        """Settings overridden per KIP-848 group, by group id and Kafka's name. They may be replaced."""
         return self._state.group_settings
 
     @group_settings.setter
@@ -139,50 +139,50 @@ class GroupCoordinator:
 
     @property
     def groups_count(self) -> int:
-        """How many groups there are, of both protocols."""
+        """Number of groups, of both protocols."""
         return len(self._state.groups) + len(self._state.consumers)
 
     @property
     def groups(self) -> Mapping[str, Group]:
-        """The classic groups as they are now, soft state included; for control calls and snapshots. Read only."""
+        """The current classic groups, soft state included; for control calls and snapshots. Read only."""
         return self._state.groups
 
     @property
     def hard_state(self) -> HardState:
-        """What the log can rebuild; a projection for tests, the simulator and dumps."""
+        """The state that the log can rebuild, for tests, the simulator and dumps."""
         return self._state.hard
 
     def state_of(self, group_id: str) -> str:
-        """The state of a group of either protocol by its name on the wire; "Dead" if there is none."""
+        """Return the wire name of the state of a group of either protocol; "Dead" if there is none."""
         consumers, group = self._state.consumer_group(group_id), self._state.groups.get(group_id)
         if consumers is not None:
             return consumers.state.value
         return "Dead" if group is None else group.state.value
 
     def members_of(self, group_id: str) -> list[KnownMember]:
-        """The members of a group of either protocol."""
+        """Return the members of a group of either protocol."""
         consumers, group = self._state.consumer_group(group_id), self._state.groups.get(group_id)
         members = consumers.members if consumers is not None else {} if group is None else group.members
         return [KnownMember(m.member_id, m.instance_id, m.client_id) for m in members.values()]
 
     def pending_ids_of(self, group_id: str) -> list[str]:
-        """Member ids that were handed out in a classic group and not used yet."""
+        """Return the member ids of a classic group that were issued and not used yet."""
         group = self._state.groups.get(group_id)
         return [] if group is None else list(group.pending)
 
     def replay(self, record: Record, producer_id: int = -1, producer_epoch: int = -1) -> None:
-        """Take one record of the log; with a producer id, one of that producer's open transaction."""
+        """Apply one record of the log; with a producer id, one of that producer's open transaction."""
         self._state.hard.replay(record, producer_id, producer_epoch)
 
     def replay_batch(self, batch: Buffer) -> None:
-        """Take one whole record batch as it is in the log, control batches too. The quick way to load."""
+        """Apply one record batch as stored in the log, or a control batch. The fast way to load."""
         self._state.hard.replay_batch(batch)
 
     def resume(self, now: Now, handover: Handover = NO_HANDOVER, *, clean: bool = True) -> Step:
         """After the last replay: rebuild groups and start their deadlines. Raises MalformedRequest: the load failed.
 
-        `handover` comes from whoever unloaded the shard in order; `clean=False` says that nobody did, or that records
-        may be lost. Either keeps a group from giving out a generation that a client was told before.
+        `handover` comes from a clean unload; `clean=False` means that there was none, or that records may be lost.
+        Either keeps a group from reusing a generation that a client may know.
         """
         turn = self._turn(now)
         loading.resume(turn, handover, clean=clean)
@@ -190,8 +190,9 @@ class GroupCoordinator:
         return turn.out.take()
 
     def handle(self, token: Token, request: GroupRequest, now: Now) -> Step:
-        """Answer a request, now or later. Its token comes back in exactly one reply of this or a later step."""
+        """Answer a request, now or later. Its token is returned in exactly one reply of this or a later step."""
         consumers = self._state.hard.consumer_groups
+        # Heartbeats outnumber all other requests, so they skip the turn and outbox.
         if type(request.message) is HeartbeatRequest and is_classic(request.message.group_id, consumers):
             return heartbeat.answer(self._state.groups, token, request.message, now.mono_ms)
         turn = Turn(self._state, self._outbox, now)
@@ -209,37 +210,37 @@ class GroupCoordinator:
 
     @property
     def heartbeat(self) -> Callable[[HeartbeatRequest, int], ErrorCode]:
-        """Answers a heartbeat to one of `groups` at once with its error code; it never writes and never waits.
+        """A function that returns the error code of a heartbeat to one of `groups`; it never writes or waits.
 
-        Called with the request and the milliseconds of the monotonic clock. The caller sends the answer through the
-        shard's reply gate all the same when something is not durable yet.
+        It takes the request and the monotonic clock in milliseconds. While earlier records are not durable yet, the
+        caller must still send the answer through the shard's reply gate.
         """
         return partial(heartbeat.decide, self._state.groups)
 
     def on_deadline(self, now: Now) -> Step:
-        """Do what is due. Call again at once while `next_deadline_ms() <= now.mono_ms`."""
+        """Handle due deadlines. Call again at once while `next_deadline_ms() <= now.mono_ms`."""
         turn = self._turn(now)
         deadlines.run(turn)
         return turn.out.take()
 
     def job_done(self, job: Job, outcome: object, now: Now) -> Step:
-        """Take what a job of an earlier step has come to; `outcome` is what its `run` returned, or an exception."""
+        """Apply the outcome of a job of an earlier step: the result of its `run`, or an exception."""
         turn = self._turn(now)
         outcomes.take(turn, job, outcome)
         return turn.out.take()
 
     def next_deadline_ms(self) -> int | None:
-        """When to call `on_deadline`, on the monotonic clock. May be early, is never late."""
+        """Return when to call `on_deadline`, on the monotonic clock. May be early, is never late."""
         return deadlines.next_ms(self._state)
 
     def on_topics_deleted(self, names: Collection[str], now: Now) -> Step:
-        """Forget every offset of these topics. What one batch cannot hold follows by `on_deadline`, due at once."""
+        """Delete all offsets of these topics. The part that exceeds one batch follows in `on_deadline`, due at once."""
         turn = self._turn(now)
         expiration.forget_topics(turn, names)
         return turn.out.take()
 
     def clamp_offset(self, found: Beyond, now: Now) -> Step:
-        """Commit the end of the log where records below a committed offset are lost. After `resume`."""
+        """Lower a committed offset beyond the end of its log to that end. Call it after `resume`."""
         turn = self._turn(now)
         clamp.clamp(turn, found)
         return turn.out.take()
@@ -251,31 +252,31 @@ class GroupCoordinator:
         return turn.out.take()
 
     def abandon(self) -> Step:
-        """Give up an input that raised; its replies are to be refused. Only `unload` may follow."""
+        """Discard an input that raised; refuse the returned replies. Only `unload` may follow."""
         return self._turn(Now(0, 0)).out.abandon()
 
     def handover(self, now: Now) -> Handover:
-        """What the next `resume` should be told, asked before `unload`: restarts then keep nobody alive."""
+        """Return the state for the next `resume`. Call it before `unload`; restarts then do not extend sessions."""
         classic = loading.handover(self._state, now)
         consumers = consumer_loading.silences(Turn(self._state, self._outbox, now))
         return classic._replace(silences={**classic.silences, **consumers})
 
     def evict_member(self, group_id: str, member_id: str, now: Now) -> Step:
-        """Control: remove a member (by id, or by group instance id) as an administrator would."""
+        """Control: remove a member (by id or group instance id) as an administrator would."""
         turn = self._turn(now)
-        if not leaving.fence_named(turn, group_id, member_id, EVICTED):
+        if not leaving.fence_named(turn, group_id, member_id, What.EVICTED):
             removal.evict_member(turn, group_id, member_id)
         return turn.out.take()
 
     def expire_session(self, group_id: str, member_id: str, now: Now) -> Step:
-        """Control: treat a member (or pending member) as silent for its whole session, right now."""
+        """Control: expire the session of a member or pending member at once."""
         turn = self._turn(now)
-        if not leaving.fence_named(turn, group_id, member_id, EXPIRED):
+        if not leaving.fence_named(turn, group_id, member_id, What.EXPIRED):
             removal.expire_session(turn, group_id, member_id)
         return turn.out.take()
 
     def fence_instance(self, group_id: str, group_instance_id: str, now: Now) -> Step:
-        """Control: give the static member a new id, as if another process had taken its instance id over."""
+        """Control: give the static member a new id, as if another process had taken over its instance id."""
         turn = self._turn(now)
         removal.fence_instance(turn, group_id, group_instance_id)
         return turn.out.take()

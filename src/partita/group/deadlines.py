@@ -1,7 +1,7 @@
 """Lazy deadlines: a number per member, one wake-up per group, one timer per shard.
 
-A heartbeat only moves its member's number. The shard's heap holds one wake-up per group, never later than the group's
-earliest deadline; when it comes, the group is looked through once: what is due happens in deadline order, and the next
+A heartbeat only changes its member's deadline. The shard's heap holds one wake-up per group, never later than the
+group's earliest deadline; when it comes, the group is scanned once: due deadlines are handled in order, and the next
 wake-up is set. So 10,000 members cost one pass per session timeout, not a timer each.
 """
 
@@ -18,15 +18,15 @@ from partita.group.state.shard import ShardState
 from partita.group.state.turn import Turn
 
 _RECORD_BYTES = 64
-"""Added for each record, so that many small ones take no longer than few large ones."""
+"""Overhead counted per record, so that many small ones take no longer than few large ones."""
 _STEP_BYTES = 131_072
-"""About how much one call writes at most; what is due beyond that waits for the next call, which follows at once."""
+"""Approximate maximum written per call; the remaining due work waits for the next call, which follows at once."""
 
 _SESSION, _PENDING, _JOIN, _SYNC, _TOPICS = range(5)
 
 
 def next_ms(state: ShardState) -> int | None:
-    """When the next deadline is due, on the monotonic clock; None: there is none. May be early, is never late."""
+    """Return the time of the next deadline on the monotonic clock, or None. May be early, is never late."""
     wakes = state.wakes
     while wakes and wakes[0][0] != wakes[0][2].wake_ms:
         heappop(wakes)
@@ -39,7 +39,7 @@ def next_ms(state: ShardState) -> int | None:
 
 
 def run(turn: Turn) -> None:
-    """Do what is due, up to about `_STEP_BYTES` of records."""
+    """Handle due deadlines, up to about `_STEP_BYTES` of records."""
     state, now_ms = turn.state, turn.now.mono_ms
     written = 0
     while (due_ms := next_ms(state)) is not None and due_ms <= now_ms and written < _STEP_BYTES:
@@ -59,7 +59,7 @@ def run(turn: Turn) -> None:
 
 
 def _run_group(turn: Turn, group: Group) -> None:
-    """Do what is due, earliest first, and set the next wake-up. Each deadline is looked at again: it may have moved."""
+    """Handle due deadlines, earliest first, and set the next wake-up. Each is rechecked, since it may have moved."""
     now_ms = turn.now.mono_ms
     for due_ms, kind, member_id in sorted(_due(group, now_ms), key=itemgetter(0)):
         if kind == _SESSION:

@@ -1,7 +1,7 @@
-"""Guards that several requests share: who claims to be whom, in which group, in which generation.
+"""Guards shared by several requests: they check the claimed group, member, instance and generation.
 
-A guard is a question about a request and the error that answers it if the answer is yes; of a request's guards the
-first that holds answers. (Kafka: ClassicGroup.validateMember, GroupMetadataManager.validateClassicGroupHeartbeat)
+A guard is a predicate of a request and the error to answer with if it is true; the first guard of a request that is
+true answers. (Kafka: ClassicGroup.validateMember, GroupMetadataManager.validateClassicGroupHeartbeat)
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class Creating(Protocol):
 
 
 def first_error(guards: Guards[Asked], asked: Asked) -> ErrorCode:
-    """The error of the first guard that holds; NONE if none does."""
+    """Return the error of the first guard that holds; NONE if none does."""
     for holds, error in guards:
         if holds(asked):
             return error
@@ -51,7 +51,7 @@ def group_is_dead(asked: Identified) -> bool:
 
 
 def broker_is_full(asked: Creating) -> bool:
-    """All shards together have as many groups as `partita.groups.max`."""
+    """The number of groups over all shards has reached `partita.groups.max`."""
     return asked.state.is_full
 
 
@@ -66,12 +66,12 @@ def instance_is_anothers(asked: Identified) -> bool:
 
 
 def member_is_unknown(asked: Identified) -> bool:
-    """Its member id is no member's."""
+    """No member has its member id."""
     return asked.member_id not in asked.group.members
 
 
 def id_is_unknown(asked: Identified) -> bool:
-    """Its member id is no member's, nor was it handed out to join with."""
+    """No member has its member id, and it is not a pending id."""
     return asked.member_id not in asked.group.members and asked.member_id not in asked.group.pending
 
 
@@ -85,7 +85,7 @@ IDENTITY_GUARDS: Guards[Identified] = (
     (instance_is_anothers, ErrorCode.FENCED_INSTANCE_ID),
     (id_is_unknown, ErrorCode.UNKNOWN_MEMBER_ID),
 )
-"""May an id join or leave? Pending ids may."""
+"""Guards of requests that pending ids may send, too."""
 
 MEMBER_GUARDS: Guards[Claim] = (
     (instance_is_unknown, ErrorCode.UNKNOWN_MEMBER_ID),
@@ -93,9 +93,9 @@ MEMBER_GUARDS: Guards[Claim] = (
     (member_is_unknown, ErrorCode.UNKNOWN_MEMBER_ID),
     (generation_is_another, ErrorCode.ILLEGAL_GENERATION),
 )
-"""Is it a member of the current generation? An absent group has no members, so these answer for it too."""
+"""Guards that pass members of the current generation only. An absent group has no members, so these cover it too."""
 
 
 def IMPOSSIBLE(*asked: object) -> NoReturn:
-    """A guard answers before this cell can be reached."""
+    """Fill a cell that is never reached, since a guard answers before."""
     raise AssertionError(f"a guard must have answered {asked[-1]}")

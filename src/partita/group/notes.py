@@ -1,51 +1,31 @@
-"""Facts for log, dashboard and trace: what happened to a group, and why.
+"""Events of groups and their causes, for log, dashboard and trace.
 
-Values only; each output renders them in one place of its own. `as_json` names the kind.
+Plain values; each output renders them in one place. `as_json` adds the kind.
 """
 
 from __future__ import annotations
 
 from typing import Any, NamedTuple, TypeAlias
 
+from partita.wording import What
+
 
 class Cause(NamedTuple):
-    """One reason for a rebalance: what a member did or suffered. `what` is one of the constants below."""
+    """One cause of a rebalance: an event of a member. `what` says which."""
 
-    what: str
+    what: What
     member_id: str = ""
     group_instance_id: str | None = None
     client_id: str = ""
     detail: str = ""
 
 
-JOINED = "member joined"
-LEFT = "member left"
-EXPIRED = "session expired"
-EVICTED = "member evicted"
-SUBSCRIPTION_CHANGED = "subscription changed"
-PROTOCOLS_CHANGED = "protocols changed"
-PARTITIONS_CHANGED = "partitions of a subscribed topic changed"
-PARTITIONS_GIVEN_UP = "member gave partitions up"
-ENFORCED = "rebalance enforced"
-LEADER_REJOINED = "group leader rejoined"
-MEMBER_REJOINED = "member rejoined"
-STATIC_REPLACED = "static member replaced"
-DID_NOT_REJOIN = "member did not rejoin in time"
-DID_NOT_SYNC = "member did not sync in time"
-REFUSED_FULL = "member refused, group is full"
-ASSIGNMENT_TOO_LARGE = "assignment could not be stored"
-DID_NOT_REVOKE = "member did not give partitions up in time"
-TOPICS_CHANGED = "subscribed topics changed"
-LOADED_UNASSIGNED = "loaded in a generation without an assignment"
-LOADED_OVER_SIZE = "loaded with more members than group.max.size"
-
-
 MEMBERS_TOLD_MAX = 200
-"""A note describes at most this many members, so that no group fills the memory of whoever keeps notes."""
+"""Maximum number of members that a note describes, to bound the memory of components that keep notes."""
 
 
 class MemberHeld(NamedTuple):
-    """A member as it is when a rebalance is over, and what it is to read from then on."""
+    """A member at the end of a rebalance, and the partitions assigned to it."""
 
     member_id: str
     group_instance_id: str | None
@@ -55,13 +35,13 @@ class MemberHeld(NamedTuple):
     """None: its session is the broker's setting (KIP-848)."""
     rebalance_timeout_ms: int
     topics: tuple[str, ...] | None
-    """What it subscribes to, sorted; None if its client has a format of its own."""
+    """Subscribed topics, sorted; None if its client uses a format of its own."""
     partitions: dict[str, list[int]]
     """Topics with the numbers of its partitions."""
     joined_ms: int | None = None
-    """When its last join came, on the wall clock."""
+    """Wall time of its last join."""
     synced_ms: int | None = None
-    """When it asked for its assignment; None if it has not yet."""
+    """Wall time when it asked for its assignment; None if it has not yet."""
 
 
 class RebalanceStarted(NamedTuple):
@@ -90,7 +70,7 @@ class Rebalanced(NamedTuple):
 
 
 class MemberGone(NamedTuple):
-    """A member was removed, in whatever state the group was."""
+    """A member was removed, in any state of the group."""
 
     group_id: str
     cause: Cause
@@ -98,7 +78,7 @@ class MemberGone(NamedTuple):
 
 
 class MemberFenced(NamedTuple):
-    """A static member was replaced: whoever still uses `old_member_id` is refused from now on."""
+    """A static member was replaced: requests with `old_member_id` are refused from now on."""
 
     group_id: str
     group_instance_id: str
@@ -110,7 +90,7 @@ class MemberFenced(NamedTuple):
 
 
 class MemberIdIssued(NamedTuple):
-    """A new client was told to join again with this id; it is no member before it does."""
+    """A new client received this id to rejoin with; it is not a member until it does."""
 
     group_id: str
     member_id: str
@@ -119,7 +99,7 @@ class MemberIdIssued(NamedTuple):
 
 
 class MemberIdUnused(NamedTuple):
-    """An id was handed out, and nobody joined with it; `why` is "expired", "left" or "refused"."""
+    """An issued member id was never used to join; `why` is "expired", "left" or "refused"."""
 
     group_id: str
     member_id: str
@@ -143,12 +123,12 @@ class OffsetClamped(NamedTuple):
     partition: int
     committed_offset: int
     log_end_offset: int
-    """What is committed now."""
+    """The offset that is committed now."""
     wall_ms: int
 
 
 class GroupDeleted(NamedTuple):
-    """A group is gone; `why` is "deleted", "expired", or "evicted": it had nothing left and another one needed room."""
+    """A group was deleted; `why` is "deleted", "expired", or "evicted" (it was empty and another one needed room)."""
 
     group_id: str
     why: str
@@ -156,7 +136,7 @@ class GroupDeleted(NamedTuple):
 
 
 class GroupRefused(NamedTuple):
-    """A new group found no room: the broker holds `groups_max` already. At most one such note per second and shard."""
+    """A new group was refused: the broker already has `groups_max`. At most one such note per second and shard."""
 
     group_id: str
     groups_max: int
@@ -170,11 +150,11 @@ class GroupsLoaded(NamedTuple):
     skipped: int
     wall_ms: int
     partition: int = -1
-    """Which shard: the partition of `__consumer_offsets` that holds its groups; -1 where there is one only."""
+    """The shard, as partition of `__consumer_offsets`; -1 if there is only one."""
 
 
 class GroupEpochBumped(NamedTuple):
-    """A KIP-848 group has changed: its members will get another target. `epoch` is the new one."""
+    """A KIP-848 group has changed and its members will get another target. `epoch` is the new one."""
 
     group_id: str
     epoch: int
@@ -183,7 +163,7 @@ class GroupEpochBumped(NamedTuple):
 
 
 class TargetComputed(NamedTuple):
-    """A KIP-848 group has a new target; `moved` partitions have another owner in it than in the one before."""
+    """A KIP-848 group has a new target; `moved` partitions changed their owner in it."""
 
     group_id: str
     epoch: int
@@ -192,11 +172,11 @@ class TargetComputed(NamedTuple):
     moved: int
     wall_ms: int
     held: tuple[MemberHeld, ...] = ()
-    """Its members and what they are to read; `MEMBERS_TOLD_MAX` of them at most."""
+    """Its members and their targets; `MEMBERS_TOLD_MAX` of them at most."""
 
 
 class AssignorRaised(NamedTuple):
-    """A server-side assignor raised, gave what cannot be used, or took too long; the group keeps the target it has."""
+    """A server-side assignor raised, returned an invalid result or took too long; the group keeps its target."""
 
     group_id: str
     assignor: str
@@ -233,13 +213,13 @@ Note: TypeAlias = (
 
 
 def as_json(note: Note) -> dict[str, Any]:
-    """The note as plain values, with its kind under `note`."""
+    """Return the note as plain values, with its kind under `note`."""
     values = note if isinstance(note, _FLAT) else map(_plain, note)
     return {"note": type(note).__name__, **dict(zip(note._fields, values, strict=True))}
 
 
 _FLAT = (MemberIdIssued, MemberIdUnused)
-"""Notes of numbers and texts alone, of which there is one for each member that comes."""
+"""Notes of plain numbers and texts that occur once per joining member, and are converted the fast way."""
 
 
 def _plain(value: object) -> object:

@@ -1,4 +1,4 @@
-"""Errors around the coordinator: what is refused before a shard is asked, while it loads, and when its log fails.
+"""Refusals outside the coordinator: before a shard is asked, while it loads, and when its log fails.
 
 The shell uses all of it: `first_check` before it looks for the shard, `while_loading` and `not_here` instead of the
 shard, `failed_write` when an append fails. (Kafka: GroupCoordinatorService.)
@@ -6,10 +6,10 @@ shard, `failed_write` when an append fails. (Kafka: GroupCoordinatorService.)
 
 from __future__ import annotations
 
-from partita.group.answers import refusal
 from partita.group.config import GroupConfig
 from partita.group.contract import GroupRequest
 from partita.group.requests import EndTransaction
+from partita.group.state.answers import refusal
 from partita.protocol.error_codes import ErrorCode
 from partita.protocol.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
 from partita.protocol.messages.join_group import JoinGroupRequest
@@ -33,9 +33,8 @@ _NAMES_PROTOCOL = 5
 _KNOWS_LOAD_IN_PROGRESS = 2
 
 # Deviation: when a write to `__consumer_offsets` fails, every request that waits for it is answered NOT_COORDINATOR,
-# and the shard is loaded again from its log. Kafka undoes the change in memory, and its answer depends on what
-# failed.
-# For what fails before an append this is Kafka's table (specification 1.1); anything not listed stays what it is.
+# and the shard is reloaded from its log. Kafka undoes the change in memory, and its answer depends on the failure.
+# Kafka's table for failures before an append (specification 1.1); errors not listed are passed on unchanged.
 FAILED_WRITE: dict[ErrorCode, ErrorCode] = {
     ErrorCode.UNKNOWN_TOPIC_OR_PARTITION: ErrorCode.COORDINATOR_NOT_AVAILABLE,
     ErrorCode.NOT_ENOUGH_REPLICAS: ErrorCode.COORDINATOR_NOT_AVAILABLE,
@@ -50,12 +49,12 @@ FAILED_WRITE: dict[ErrorCode, ErrorCode] = {
 
 
 def failed_write(error: ErrorCode) -> ErrorCode:
-    """The error a client is told when a coordinator's write failed with `error`."""
+    """Return the error to answer with when a coordinator's write failed with `error`."""
     return FAILED_WRITE.get(error, error)
 
 
 def first_check(request: GroupRequest, config: GroupConfig) -> Structure | None:
-    """What is wrong whoever owns the group: no group id, no protocol named, a session timeout out of bounds."""
+    """Return a refusal that needs no group state: no group id, no protocol, session timeout out of bounds."""
     message = request.message
     if (
         isinstance(message, SyncGroupRequest)
@@ -73,7 +72,7 @@ def first_check(request: GroupRequest, config: GroupConfig) -> Structure | None:
 
 
 def while_loading(request: GroupRequest) -> Structure:
-    """The answer while the group's shard loads. Heartbeats are believed, so that a failover throws nobody out."""
+    """Return the answer while the group's shard loads. Heartbeats succeed, so that a failover removes no member."""
     message = request.message
     if isinstance(message, HeartbeatRequest):
         return HeartbeatResponse()
@@ -85,7 +84,7 @@ def while_loading(request: GroupRequest) -> Structure:
 
 
 def not_here(request: GroupRequest) -> Structure:
-    """The answer of a broker that does not own the group's shard, or could not load it."""
+    """Return the answer of a broker that does not own the group's shard, or could not load it."""
     if isinstance(request.message, EndTransaction):
         return refusal(request, ErrorCode.NOT_LEADER_OR_FOLLOWER)
     return refusal(request, ErrorCode.NOT_COORDINATOR)

@@ -1,7 +1,7 @@
-"""Requests and answers about ONE group, where Kafka's wire message holds several.
+"""Requests and responses for ONE group, where Kafka's wire message holds several.
 
 The broker splits a wire request, asks each group's shard, and merges the answers (`wire` has the pure halves of both).
-Topics carry name and topic id, both filled in by the broker. All other group requests go in as they are on the wire:
+Topics carry name and topic id, both filled in by the broker. All other group requests are used in their wire form:
 JoinGroup, SyncGroup, Heartbeat, LeaveGroup, OffsetCommit, TxnOffsetCommit, OffsetDelete, ConsumerGroupHeartbeat.
 """
 
@@ -20,7 +20,7 @@ from partita.protocol.primitives import Structure
 class FetchOffsets(Structure):
     """OffsetFetch of one group; answered with an OffsetFetchResponseGroup.
 
-    One about more than `at_once_max` partitions is answered with OffsetsFound, which the shell makes the answer of.
+    More than `at_once_max` partitions are answered with OffsetsFound, from which the shell builds the response.
     """
 
     __slots__ = ("at_once_max", "group", "require_stable")
@@ -34,9 +34,9 @@ class FetchOffsets(Structure):
 
 
 class OffsetsFound(Structure):
-    """The offsets of a group at one instant: values as they are in the log, by topic and partition.
+    """A snapshot of a group's offsets: encoded values of the log, by topic and partition.
 
-    `unstable` are the partitions for which an open transaction has another one, where the request asks for that.
+    `unstable` are partitions with an offset in an open transaction, if the request asks for stable offsets.
     """
 
     __slots__ = ("offsets", "unstable")
@@ -47,9 +47,9 @@ class OffsetsFound(Structure):
 
 
 class StoredOffsets(NamedTuple):
-    """What an OffsetCommit comes to: the records, the same values by topic and partition, and the answer.
+    """The result of an OffsetCommit: records, the same values by topic and partition, and the response.
 
-    `size_in_bytes` is that of their batch; once it is larger than a batch may be, later records are left out.
+    `size_in_bytes` is the size of their batch; once it exceeds the limit, later records are omitted.
     """
 
     records: list[Record]
@@ -59,9 +59,9 @@ class StoredOffsets(NamedTuple):
 
 
 class CommitOffsets(Structure):
-    """An OffsetCommit of very many partitions that is worked out already.
+    """A large OffsetCommit whose result is already computed.
 
-    Answered with an OffsetCommitResponse, or with OffsetsRefused, which the shell makes the answer of.
+    Answered with an OffsetCommitResponse, or with OffsetsRefused, from which the shell builds the response.
     """
 
     __slots__ = ("group_id", "stored", "wire")
@@ -73,7 +73,7 @@ class CommitOffsets(Structure):
 
 
 class OffsetsRefused(Structure):
-    """Every partition of a CommitOffsets is refused with this error."""
+    """The error that refuses every partition of a CommitOffsets."""
 
     __slots__ = ("error_code",)
 
@@ -109,7 +109,7 @@ class DeleteGroup(Structure):
 
 
 class ListShardGroups(Structure):
-    """ListGroups of one shard; answered with a ListGroupsResponse whose entries the broker joins with other shards'."""
+    """ListGroups of one shard; answered with a ListGroupsResponse, which the broker merges with other shards'."""
 
     __slots__ = ("states_filter", "types_filter")
 
@@ -130,7 +130,7 @@ class TransactionEnded(Structure):
 class EndTransaction(Structure):
     """A transaction marker (WriteTxnMarkers) for this shard; answered with TransactionEnded.
 
-    `version` is the transaction version of the decision: from 2 on its epoch is above that of the offsets.
+    `version` is the transaction version of the marker: from 2 on its epoch is above the epoch of the offsets.
     """
 
     __slots__ = ("committed", "coordinator_epoch", "producer_epoch", "producer_id", "version")

@@ -1,4 +1,4 @@
-"""Work that yields after each small part of it, so that a shell may let others have their turn in between."""
+"""Work as generators that yield after each small step, so that a shell can interleave other work."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ T = TypeVar("T")
 
 
 def finished(steps: Generator[object, Any, T]) -> T:
-    """The result of all steps at once. They wait for nothing."""
+    """Run all steps without pause and return the result."""
     while True:
         try:
             next(steps)

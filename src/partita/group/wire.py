@@ -1,6 +1,6 @@
-"""From wire requests that hold several groups to requests about one, and from their answers back to one response.
+"""Splits wire requests for several groups into requests for one, and merges the answers into one response.
 
-Pure halves of what the broker does around its shards.
+The pure part of the broker's work around its shards.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _TOP_LEVEL_ERROR_FROM = 2
 
 
 def split_offset_fetch(request: OffsetFetchRequest, version: int) -> list[FetchOffsets]:
-    """One request per group, in order; names or topic ids are filled in as far as the version has them."""
+    """Return one request per group, in order, with topic names or ids as the version has them."""
     if version >= _MANY_GROUPS_FROM:
         return [FetchOffsets(group, require_stable=request.require_stable) for group in request.groups]
     topics = None
@@ -42,7 +42,7 @@ def split_offset_fetch(request: OffsetFetchRequest, version: int) -> list[FetchO
 def merge_offset_fetch(
     request: OffsetFetchRequest, answers: Iterable[OffsetFetchResponseGroup], version: int
 ) -> OffsetFetchResponse:
-    """The response of `version`. Version 1 has no error of its own: each partition asked for carries it."""
+    """Build the response of `version`. Version 1 has no top-level error: each requested partition carries it."""
     if version >= _MANY_GROUPS_FROM:
         return OffsetFetchResponse(groups=list(answers))
     (answer,) = answers
@@ -65,7 +65,7 @@ def _failed(name: str, partitions: list[int], error: int) -> OffsetFetchResponse
 
 
 def no_offset(partition: int, error: ErrorCode) -> OffsetFetchResponsePartitions:
-    """What stands for "no offset" and for every error of a partition."""
+    """Return the entry for a partition without offset, or with an error."""
     return OffsetFetchResponsePartitions(
         partition_index=partition, committed_offset=-1, committed_leader_epoch=-1, metadata="", error_code=error
     )

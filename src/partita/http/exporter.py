@@ -66,7 +66,7 @@ class MetricsServer:
     def text(self) -> str:
         """The page: the metrics of the clients and of this process.
 
-        A client that cannot tell its metrics is left out, and logged once.
+        A client whose metrics cannot be read is left out, and logged once.
         """
         texts = []
         for client in list(self.clients):
@@ -92,8 +92,8 @@ class MetricsServer:
 def serve_metrics(port: int, *clients: HasMetrics, host: str = "127.0.0.1") -> MetricsServer:
     """Serve the metrics of these clients at `http://host:port/metrics` until the result is closed; 0 picks a port.
 
-    It has a thread of its own and waits for no client. Raises OSError when the address cannot be had. Whoever reaches
-    the port may read client ids and names of topics; nothing else is served.
+    It runs in a thread of its own and waits for no client. Raises OSError when the address is not available. Anyone
+    who reaches the port can read client ids and names of topics; nothing else is served.
     """
     server = MetricsServer(clients)
     server.start(host, port)

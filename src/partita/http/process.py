@@ -1,10 +1,18 @@
-"""Numbers about this process by the names that Prometheus' client libraries give them, where the system tells them."""
+"""Metrics of this process under the names of Prometheus' client libraries, where the system provides them."""
 
 from __future__ import annotations
 
 import os
 import time
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from partita.lazy import later
+
+if TYPE_CHECKING:
+    import resource
+else:
+    resource = later("resource")
 
 _STARTED = time.time()
 
@@ -26,7 +34,6 @@ def _numbers() -> Iterator[tuple[str, str, str, float]]:
         descriptors = len(os.listdir("/proc/self/fd"))
     except (OSError, ValueError, AttributeError, IndexError):
         return  # no Linux
-    import resource
 
     yield "process_resident_memory_bytes", "gauge", "memory in use", memory
     yield "process_open_fds", "gauge", "open file descriptors", descriptors

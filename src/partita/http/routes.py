@@ -1,4 +1,4 @@
-"""What an HTTP server is asked and answers, and the table of its paths. Pure."""
+"""Requests and responses of an HTTP server, and the table of its paths. Pure."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ class Request(NamedTuple):
 
 
 class Response(NamedTuple):
-    """What is sent back. Content in pieces is sent as it comes; between two pieces the loop does other work.
+    """A response. Content in pieces is sent as it is produced; between two pieces the loop does other work.
 
-    The answer as a whole has to be taken in time; of one that `is_live`, which may last for ever, each piece.
+    The client must take the whole response in time or, if it `is_live` and may last for ever, each piece.
     """
 
     content: str | AsyncIterator[str]

@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+from collections import deque
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import suppress
 from http import HTTPStatus
@@ -32,6 +33,8 @@ TAKEN_WITHIN_SECONDS = 30.0
 """How long a client may take to receive an answer."""
 LINGER_SECONDS = 1.0
 """How long a refused client is listened to, so that its own sending does not destroy the answer on its way."""
+FAILURES_MAX, FAILURES_WITHIN_SECONDS = 10, 10.0
+"""So many failures of ours are logged within so many seconds, as those of the broker's requests are."""
 ONCE = frozenset({"authorization", "content-type", "origin"})
 """Headers that may come once; h11 sees to Host and Content-Length."""
 
@@ -53,6 +56,8 @@ class HttpServer:
         self.check = check
         self._servers: list[asyncio.Server] = []
         self._connections: dict[_Connection, asyncio.Task[None]] = {}
+        self._failures: deque[float] = deque(maxlen=FAILURES_MAX)
+        """When the last ones were logged."""
 
     async def listen(self, host: str, port: int) -> int:
         """Start on the running loop; return the port. Raises OSError when the address cannot be had."""
@@ -83,9 +88,21 @@ class HttpServer:
             # A connection that is cancelled has been given up, or the server closes: nobody waits for this task.
             with suppress(asyncio.CancelledError, OSError):
                 await connection.serve()
+        except Exception:
+            # After the peer has gone uvloop refuses a closed transport by a RuntimeError of its own.
+            if not writer.transport.is_closing():
+                self.failed("an HTTP connection")
         finally:
             self._connections.pop(connection, None)
             writer.transport.abort() if connection.is_broken else writer.close()
+
+    def failed(self, what: str) -> None:
+        """Log the exception that is being handled, unless there were many lately."""
+        now = asyncio.get_running_loop().time()
+        if len(self._failures) == FAILURES_MAX and now - self._failures[0] < FAILURES_WITHIN_SECONDS:
+            return
+        self._failures.append(now)
+        log.exception("%s failed", what)
 
     def _make_room(self) -> None:
         """Give up the connection that waits the longest for its next request, else the oldest.
@@ -151,7 +168,7 @@ class _Connection:
         except HttpError:
             raise
         except Exception as error:
-            log.exception("%s %s failed", request.method, ascii(request.path)[:200])
+            self._server.failed(f"{request.method} {ascii(request.path)[:200]}")
             what = f"the server failed: {type(error).__name__}"
             raise HttpError(HTTPStatus.INTERNAL_SERVER_ERROR, what) from error
 

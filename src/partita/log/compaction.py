@@ -1,11 +1,11 @@
-"""Compaction: of each key only the newest record stays, and deletions go when everyone had time to see them.
+"""Compaction: keeps only the newest record of each key, and drops tombstones after `delete.retention.ms`.
 
-`plan_compaction` chooses sealed segments, `CompactionPlan.run` rewrites them on any thread, and `swap_group` puts the
-new files in the place of the old ones, one group of segments at a time. Groups go oldest first, so that an old value
-never outlives the tombstone above it (D11). Upstream: Cleaner, LogCleaner.
+`plan_compaction` chooses sealed segments, `CompactionPlan.run` rewrites them on any thread, and `swap_group` replaces
+the old files by the new ones, one group of segments at a time, oldest first, so that an old value never outlives the
+tombstone after it (D11). Upstream: Cleaner, LogCleaner.
 
-A marker goes when a cleaning found no batch of its transaction before it, and `delete.retention.ms` has passed since
-then; the marker that is all that is known of a living producer stays.
+A marker is dropped once a cleaning found no batch of its transaction before it and `delete.retention.ms` has passed
+since then. A marker that is the only trace of a live producer stays.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ from partita.records.header import CODEC_MASK, DELETE_HORIZON_BIT, LOG_APPEND_TI
 
 _WRITE_BYTES = 1 << 20
 KEYS_BYTES_MAX = 128 << 20
-"""What one round keeps of keys; the next round goes on there. (Kafka: log.cleaner.dedupe.buffer.size)"""
+"""Memory for keys in one round; the next round continues from there. (Kafka: log.cleaner.dedupe.buffer.size)"""
 _KEY_BYTES = 100
-"""What a key takes beside its own bytes."""
+"""Memory per key in addition to its bytes."""
 
 
 @dataclass(slots=True)
 class SegmentGroup:
-    """Adjacent segments that become one file. `size` and what follows describe the new file once it is written."""
+    """Adjacent segments that become one file. `size` and the fields after it describe the new file once written."""
 
     segments: list[Segment]
     size: int = 0
@@ -45,18 +45,18 @@ class SegmentGroup:
 
     @property
     def base_offset(self) -> int:
-        """The first offset of the group; the new file is named by it."""
+        """First offset of the group, which names the new file."""
         return self.segments[0].base_offset
 
     @property
     def end_offset(self) -> int:
-        """The first offset behind the group."""
+        """First offset after the group."""
         return self.segments[-1].next_offset
 
 
 @dataclass(slots=True)
 class CompactionPlan:
-    """What to compact, and by which rules. `run` writes the new files beside the old ones."""
+    """Segments to compact, and the rules. `run` writes the new files beside the old ones."""
 
     storage: Storage
     directory: str
@@ -67,10 +67,10 @@ class CompactionPlan:
     aborted: list[Aborted]
     last_known: dict[int, LastKnown]
     cleaned_to: int = 0
-    """Once it has run: all batches below this offset are compacted, and those behind it are as they were."""
+    """After `run`: batches below this offset are compacted, later ones unchanged."""
 
     def run(self) -> None:
-        """Raises StorageError or InvalidBatch; then nothing has changed but files that a restart removes."""
+        """Write the compacted files. Raises StorageError or InvalidBatch; a restart then removes the new files."""
         newest: dict[bytes, int] = {}
         self.cleaned_to = self._note_keys(newest)
         self.groups = [group for group in self.groups if group.base_offset < self.cleaned_to]
@@ -79,13 +79,13 @@ class CompactionPlan:
             self._write(group, newest, transactions)
 
     def _note_keys(self, newest: dict[bytes, int]) -> int:
-        """Note the newest offset of each key that is not compacted yet; return before which offset that is done."""
+        """Collect the newest offset of each key of the uncompacted part; return the offset up to which it is done."""
         room = KEYS_BYTES_MAX
         dirty = (s for group in self.groups for s in group.segments if s.next_offset > self.dirty_from)
         for header, batch in (found for segment in dirty for found in _batches(segment)):
             if header.next_offset <= self.dirty_from:
                 continue
-            if room <= 0:
+            if room <= 0:  # every key before this batch is known, so the round compacts up to here
                 return header.base_offset
             if not header.is_control and not self._is_aborted(header):
                 for record in iter_records(batch, check_crcs=False):
@@ -124,7 +124,7 @@ class CompactionPlan:
     def _cleaned_batches(
         self, group: SegmentGroup, newest: dict[bytes, int], transactions: set[int]
     ) -> Iterator[Buffer]:
-        """The batches that stay. `transactions`: producers of whose present transaction a batch was read."""
+        """Yield the batches to keep. `transactions`: producers with a batch of their current transaction so far."""
         for segment in group.segments:
             for header, batch in _batches(segment):
                 if header.base_offset >= self.cleaned_to:
@@ -141,6 +141,7 @@ class CompactionPlan:
                 horizon_ms = header.delete_horizon_ms
                 drop_tombstones = horizon_ms is not None and horizon_ms <= self.now_ms
                 kept = [record for record in records if _stays(record, newest, drop_tombstones)]
+                # The first cleaning that sees tombstones only sets their horizon; a later one drops them.
                 if horizon_ms is None and any(record.value is None for record in kept):
                     yield _rebuilt(header, kept, self.now_ms + self.delete_retention_ms)
                 elif kept and len(kept) == header.records_count:
@@ -149,7 +150,7 @@ class CompactionPlan:
                     yield _rebuilt(header, kept, horizon_ms)
 
     def _cleaned_marker(self, header: BatchHeader, batch: Buffer, transactions: set[int]) -> Buffer | None:
-        """The marker as it stays: as it is, or with the time from which on it may go; None when it goes. (§16)"""
+        """Return the marker unchanged or with its delete horizon set; None to drop it. (§16)"""
         if not header.is_transactional or header.producer_id in transactions or self._is_last_of_producer(header):
             transactions.discard(header.producer_id)
             return batch
@@ -160,7 +161,7 @@ class CompactionPlan:
         return None if horizon_ms <= self.now_ms else batch
 
     def _is_last_of_producer(self, header: BatchHeader) -> bool:
-        """Its sequence numbers, or of a marker its epoch, are all that is known of a living producer: it stays."""
+        """Whether its sequence numbers or, for a marker, its epoch are the only trace of a live producer."""
         known = self.last_known.get(header.producer_id)
         if known is None:
             return False
@@ -170,10 +171,10 @@ class CompactionPlan:
 
 
 def plan_compaction(log: PartitionLog, now: Now, *, force: bool = False) -> CompactionPlan | None:
-    """Choose the segments to compact; None when too little would be gained.
+    """Choose the segments to compact; None if the gain would be too small.
 
-    With `force` the active segment is rolled and any record not yet compacted is enough. The log must be synced before
-    the plan runs, so that what is put together is durable already.
+    With `force` the active segment is rolled and any uncompacted record is enough. The log must be synced before the
+    plan runs, so that the merged records are durable already.
     """
     config = log.config
     active = log.segments[-1]
@@ -200,11 +201,12 @@ def plan_compaction(log: PartitionLog, now: Now, *, force: bool = False) -> Comp
 
 
 def swap_group(log: PartitionLog, group: SegmentGroup) -> list[Segment]:
-    """Swap the files of one group; return the segment that `log.replace_segments` is to put in its place, if any.
+    """Swap the files of one group; return the segment for `log.replace_segments` to put in its place, if any.
 
     May run on another thread while the log is read and appended to, and no segment is removed meanwhile
     (`is_being_compacted`): the old segments keep their files open and stay readable. Raises StorageError.
     """
+    # The new file takes over a name that is still in use: readers must keep the old bytes.
     for segment in group.segments:
         segment.file.hold()
     if not group.size:
@@ -230,7 +232,7 @@ def swap_group(log: PartitionLog, group: SegmentGroup) -> list[Segment]:
 
 
 def _cleanable(log: PartitionLog, now: Now) -> list[Segment]:
-    """Sealed segments below the last stable offset and older than the compaction lag."""
+    """Return the sealed segments below the last stable offset and older than the compaction lag."""
     found = []
     for segment in log.segments[:-1]:
         is_young = now.wall_ms - age_stamp_ms(segment) < log.config.min_compaction_lag_ms
@@ -265,9 +267,9 @@ def _stays(record: Record, newest: dict[bytes, int], drop_tombstones: bool) -> b
 
 
 def _rebuilt(header: BatchHeader, records: list[Record], horizon_ms: int | None) -> bytes:
-    """The batch with these records only; it still covers the same offsets and sequence numbers.
+    """Return the batch reduced to these records; it still covers the same offsets and sequence numbers.
 
-    The delete horizon, after which its tombstones may go, stands where the base timestamp was. (KIP-534)
+    The delete horizon, after which tombstones may be dropped, replaces the base timestamp. (KIP-534)
     """
     base_timestamp = header.base_timestamp if horizon_ms is None else horizon_ms
     horizon_bit = 0 if horizon_ms is None else DELETE_HORIZON_BIT

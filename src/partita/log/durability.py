@@ -1,4 +1,4 @@
-"""The three named promises, and when a log that promises something is next synced.
+"""The three levels of durability, and when a log has to be synced next.
 
 memory: nothing survives the process. os: everything survives a kill, a power loss may take the tail since the last sync
 (at most a second or 8 MiB). sync: acknowledged means durable, by group commit. (faults.md 7.1; Kafka's is `os`.)
@@ -11,11 +11,11 @@ from enum import Enum
 OS_SYNC_MS = 1000
 OS_SYNC_BYTES = 8 << 20
 GROUP_COMMIT_MS = 2
-"""How long the first append of a group waits for company; the whole window stays below 5 ms on an idle disk."""
+"""How long the first append of a group waits for others; the whole window stays below 5 ms on an idle disk."""
 
 
 class Durability(Enum):
-    """What an acknowledgement promises."""
+    """Durability that an acknowledgement promises."""
 
     MEMORY = "memory"
     OS = "os"
@@ -23,7 +23,7 @@ class Durability(Enum):
 
 
 def next_sync_ms(durability: Durability, unsynced_bytes: int, unsynced_since_ms: int) -> int | None:
-    """When (monotonic) a log with so many bytes unsynced since then is to be synced; None: never."""
+    """Return when (monotonic) a log with unsynced bytes since then must be synced; None: never."""
     if durability is Durability.MEMORY or not unsynced_bytes:
         return None
     if durability is Durability.SYNC:

@@ -1,8 +1,8 @@
-"""Proofs that a coordinator is being asked about a transaction that is to begin in a partition.
+"""Guards: proofs that the coordinator has been asked about a transaction before it begins in a partition.
 
-Between the coordinator's verdict and the append the transaction may end. So the question leaves a guard, the append
-must show the guard that is still in place, and a marker removes it. Nothing here survives a restart: the next batch
-asks again. Upstream: VerificationGuard, VerificationStateEntry. (KIP-890)
+The transaction may end between the coordinator's answer and the append. Therefore the question creates a guard, the
+append must present the guard still in place, and a marker removes it. Guards do not survive a restart: the next
+batch asks again. Upstream: VerificationGuard, VerificationStateEntry. (KIP-890)
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 @dataclass(slots=True, eq=False)
 class Guard:
-    """One question about one producer. `lowest_sequence` is the lowest one that was asked about at `epoch`."""
+    """One question about one producer. `lowest_sequence` is the lowest sequence verified at `epoch`."""
 
     epoch: int
     lowest_sequence: int
@@ -30,7 +30,7 @@ class Guards:
         return len(self._guards)
 
     def begin(self, producer_id: int, epoch: int, sequence: int, *, is_version_2: bool, wall_ms: int) -> Guard:
-        """The guard in place, or a new one; a later try with a lower sequence lowers the sequence it remembers."""
+        """Return the guard in place or a new one; a later attempt with a lower sequence lowers its sequence."""
         guard = self._guards.get(producer_id)
         if guard is None:
             guard = self._guards[producer_id] = Guard(epoch, sequence, is_version_2, wall_ms)
@@ -39,15 +39,15 @@ class Guards:
         return guard
 
     def of(self, producer_id: int) -> Guard | None:
-        """The guard in place."""
+        """Return the guard in place, if any."""
         return self._guards.get(producer_id)
 
     def remove(self, producer_id: int) -> None:
-        """The transaction has begun or ended; what was asked before proves nothing any more."""
+        """Remove the guard: the transaction has begun or ended, which invalidates earlier answers."""
         self._guards.pop(producer_id, None)
 
     def expire(self, wall_ms: int, expiration_ms: int) -> None:
-        """Remove guards that are older than that."""
+        """Remove guards older than `expiration_ms`."""
         old = [producer_id for producer_id, guard in self._guards.items() if wall_ms - guard.asked_ms >= expiration_ms]
         for producer_id in old:
             del self._guards[producer_id]

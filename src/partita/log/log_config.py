@@ -1,4 +1,4 @@
-"""The topic configs a partition's log obeys, by Kafka's names with underscores."""
+"""Topic configs of a partition's log: Kafka's names with underscores."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ FOREVER = 2**63 - 1
 
 @dataclass(frozen=True, slots=True)
 class LogConfig:
-    """Defaults are Kafka's. -1 as a retention means: no limit."""
+    """Configs with Kafka's defaults. A retention of -1 means no limit."""
 
     segment_bytes: int = 1 << 30
     segment_ms: int = 7 * DAY_MS

@@ -1,11 +1,11 @@
-"""One partition's log: append ready batches, read them back, know its offsets.
+"""One partition's log: appends ready batches, reads them back, tracks its offsets.
 
 Work is per batch, never per record: an append checks the producer's sequence, stamps base offset and leader epoch into
 the header, and writes the bytes; a read returns a view of the file.
 
-Nothing here waits for a disk to become durable. Appends are written at once; everything else that must become durable
-(new names, sealed segments, a higher log start offset, removed files) is a chore of the next sync, which runs on
-another thread and does them in order. Upstream: UnifiedLog, LocalLog.
+Nothing here waits for durability. Appends are written at once; all other changes that must become durable (new names,
+sealed segments, a higher log start offset, removed files) are chores of the next sync, which runs them in order on
+another thread. Upstream: UnifiedLog, LocalLog.
 """
 
 from __future__ import annotations
@@ -34,15 +34,15 @@ from partita.records.header import HEADER_SIZE, LOG_APPEND_TIME_BIT, BatchHeader
 
 _SNAPSHOTS_KEPT = 2
 _FULL_DISK_PAUSE_MS = 1000
-"""How long a chore that found the disk full waits before it is tried again."""
+"""Pause before a chore that found the disk full is retried."""
 
 
 class OffsetOutOfRange(LookupError):
-    """An offset outside [log start offset, log end offset]."""
+    """The offset is outside [log start offset, log end offset]."""
 
 
 class AppendRefused(Exception):
-    """The batch was not appended; `code` is what to answer."""
+    """The batch was not appended; `code` is the error to answer with."""
 
     def __init__(self, code: ErrorCode, reason: str) -> None:
         super().__init__(reason)
@@ -52,7 +52,7 @@ class AppendRefused(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Appended:
-    """Where a batch is. `is_duplicate`: it was there before, and nothing was written."""
+    """Position of a batch. `is_duplicate`: it was in the log already and nothing was written."""
 
     base_offset: int
     last_offset: int
@@ -76,10 +76,7 @@ class PartitionLog:
         self.state = recovered.state
         self.producers = recovered.producers
         self.log_end_offset = self.segments[-1].next_offset
-        self.durable_offset = self.log_end_offset
-        if durability is Durability.SYNC and recovered.unsynced_from is not None:
-            self.durable_offset = max(recovered.unsynced_from, self.state.log_start_offset)
-        self.high_watermark = self.durable_offset
+        self.durable_offset = self.high_watermark = self.log_end_offset
         self._appended_bytes = 0
         self._synced_bytes = 0
         self._unsynced_since_ms = 0
@@ -90,13 +87,13 @@ class PartitionLog:
         """Whether sealed segments are being replaced on another thread; retention waits meanwhile."""
         self._watchers: dict[Callable[[], None], None] = {}
         self.on_unsynced: Callable[[PartitionLog], None] | None = None
-        """Called when the time of the next sync (`next_sync_ms`) has come nearer."""
+        """Called when the next sync (`next_sync_ms`) becomes due earlier."""
         self.on_failed: Callable[[PartitionLog, str], None] | None = None
-        """Called once, when the log stops taking appends because a file operation failed."""
+        """Called once, when the log stops accepting appends because a file operation failed."""
         self.on_damaged: Callable[[PartitionLog, str], None] | None = None
-        """Called when a batch that is read turns out to be damaged."""
+        """Called when a read finds a damaged batch."""
         self.on_no_room: Callable[[str], None] | None = None
-        """Called when a batch is refused because the disk is full or no descriptor is left; the log goes on."""
+        """Called when a batch is refused because the disk or the descriptor table is full; the log continues."""
         for chore in recovered.chores:
             self._later(chore)
 
@@ -109,16 +106,20 @@ class PartitionLog:
         *,
         durability: Durability = Durability.OS,
         was_clean: bool = True,
+        known_end: int = 0,
         wall_ms: int = 0,
     ) -> PartitionLog:
-        """Open or make the log in `directory`; `report` says what recovery found."""
+        """Open or create the log in `directory`; `report` holds the result of recovery, all of which counts as durable.
+
+        Under `sync` the store syncs the files left by a crash first. `known_end`: an offset the log had reached before.
+        """
         config = config or LogConfig()
-        recovered = recover(storage, directory, config, was_clean=was_clean, wall_ms=wall_ms)
+        recovered = recover(storage, directory, config, was_clean=was_clean, known_end=known_end, wall_ms=wall_ms)
         return cls(storage, directory, config, durability, recovered)
 
     @property
     def log_start_offset(self) -> int:
-        """The first offset that is still there."""
+        """First offset still in the log."""
         return self.state.log_start_offset
 
     @property
@@ -128,7 +129,7 @@ class PartitionLog:
 
     @property
     def size_in_bytes(self) -> int:
-        """Bytes of all segments."""
+        """Total size of all segments."""
         return sum(segment.size for segment in self.segments)
 
     def append(
@@ -142,11 +143,11 @@ class PartitionLog:
         needs_guard: bool = False,
         transaction_version: int = 0,
     ) -> Appended:
-        """Write one whole, checked batch; base offset and leader epoch are stamped on the way.
+        """Write one complete, checked batch with base offset and leader epoch stamped into it.
 
-        With `needs_guard`, a batch that begins a transaction must show the `guard` that asking the producers gave. The
-        `transaction_version` is that of a marker. Raises AppendRefused when the producer's epoch, sequence or
-        transaction does not fit, StorageError when the disk does not take it; then nothing was written.
+        With `needs_guard`, a batch that begins a transaction must present the `guard` from `ProducerStates.ask`.
+        `transaction_version` is that of a marker. Raises AppendRefused if the producer's epoch, sequence or transaction
+        does not fit, StorageError if the write fails; then nothing was written.
         """
         header = header or read_header(batch)
         marker = read_marker(batch) if header.is_control else None
@@ -217,14 +218,14 @@ class PartitionLog:
         self._watchers[watcher] = None
 
     def unwatch(self, watcher: Callable[[], None]) -> None:
-        """Stop calling `watcher`. Nothing happens when it is unknown."""
+        """Stop calling `watcher`; an unknown one is ignored."""
         self._watchers.pop(watcher, None)
 
     def read(self, offset: int, max_bytes: int, *, up_to: int | None = None, at_least_one: bool = True) -> memoryview:
         """Return whole batches from the one that holds `offset`, none that starts at or after `up_to`.
 
-        `up_to` defaults to the high watermark. At most `max_bytes`, unless the first batch alone is larger and
-        `at_least_one` is true. Empty when there is nothing. Raises OffsetOutOfRange.
+        `up_to` defaults to the high watermark. Returns at most `max_bytes`, unless the first batch alone is larger and
+        `at_least_one` is true; empty if there is no batch. Raises OffsetOutOfRange.
         """
         if not self.log_start_offset <= offset <= self.log_end_offset:
             raise OffsetOutOfRange(
@@ -251,9 +252,9 @@ class PartitionLog:
         return memoryview(b"")
 
     def readable_bytes(self, offset: int, up_to: int) -> int | None:
-        """How many bytes there are from `offset` to `up_to`; None where another segment goes on below `up_to`.
+        """Return the bytes from `offset` to `up_to`; None if another segment begins below `up_to`.
 
-        `read` may return less: it never puts pieces together. (Kafka: LogOffsetMetadata.positionDiff, onOlderSegment)
+        `read` may return less: it never joins pieces. (Kafka: LogOffsetMetadata.positionDiff, onOlderSegment)
         """
         segments = self.segments
         segment = segments[max(0, bisect_right(segments, offset, key=_base_offset) - 1)]
@@ -262,7 +263,7 @@ class PartitionLog:
         return max(0, segment.position_of(up_to) - segment.position_of(offset))
 
     def aborted_transactions(self, offset: int, records: memoryview) -> list[Aborted]:
-        """The aborted transactions a reader of `records`, fetched from `offset`, must know of, by first offset."""
+        """Return the aborted transactions for a reader of `records`, fetched from `offset`, by first offset."""
         if not len(records) or not self.producers.aborted:
             return []
         at = 0
@@ -272,32 +273,32 @@ class PartitionLog:
         return self.producers.aborted_between(offset, header.next_offset)
 
     def offset_for_timestamp(self, timestamp: int) -> TimestampOffset | None:
-        """The first record with a timestamp of at least `timestamp`. Opens batches; see `batches_from_timestamp`."""
+        """Return the first record not older than `timestamp`. Opens batches; see `batches_from_timestamp`."""
         found = (first_in(b, timestamp, self.log_start_offset) for b in self.batches_from_timestamp(timestamp))
         return next((record for record in found if record is not None), None)
 
     def batches_from_timestamp(self, timestamp: int) -> Iterator[memoryview]:
-        """The batches to look into, one after the other, for the first record with at least this timestamp.
+        """Yield the batches to search, in order, for the first record with at least this timestamp.
 
-        `partita.log.timestamp_search.first_in` does so; for a large batch a shell runs it beside its loop.
+        `partita.log.timestamp_search.first_in` searches them; for large batches outside the shell's loop.
         """
         return batches_from(tuple(self.segments), timestamp, self.log_start_offset)
 
     @property
     def largest_timestamp(self) -> int:
-        """The largest timestamp of the log, as the batch headers tell it; -1 when there is none."""
+        """Return the largest timestamp in the batch headers; -1 when there is none."""
         return largest_timestamp(self.segments, self.log_start_offset)
 
     def epoch_end_offset(self, leader_epoch: int, current_epoch: int = -1) -> tuple[int, int]:
-        """(Largest known leader epoch at or below, its end offset); (-1, -1) when unknown.
+        """Return (largest known leader epoch at or below, its end offset); (-1, -1) when unknown.
 
-        `current_epoch`: the leader epoch of now, which has begun even if it has no record yet.
+        `current_epoch`: the present leader epoch, which has begun even if it has no record yet.
         """
         state = self.state.with_epoch(current_epoch, self.log_end_offset) if current_epoch >= 0 else self.state
         return state.end_offset_of(leader_epoch, self.log_end_offset)
 
     def epoch_at(self, offset: int) -> int:
-        """The leader epoch under which `offset` was written; -1 when unknown."""
+        """Return the leader epoch under which `offset` was written; -1 when unknown."""
         return self.state.epoch_at(offset)
 
     def _roll_if_due(self, size: int, now: Now) -> None:
@@ -309,9 +310,9 @@ class PartitionLog:
             self.roll(now)
 
     def roll(self, now: Now) -> None:
-        """Seal the last segment and begin another. Nothing happens while the last one is empty.
+        """Seal the last segment and begin another, unless the last one is empty.
 
-        The sealed segment is synced and indexed with the next sync; until then a crash leaves it to be checked.
+        The sealed segment is synced and indexed with the next sync; after a crash before that it is checked.
         Raises StorageError; then nothing has changed.
         """
         active = self.segments[-1]
@@ -329,9 +330,9 @@ class PartitionLog:
             self._later(self._sealing(active))
 
     def _sealing(self, sealed: Segment) -> Chore:
-        """What makes a sealed segment and the name of its successor durable.
+        """Return the chore that makes a sealed segment and the name of its successor durable.
 
-        On a full disk the index and the snapshots are left out: start-up rebuilds them from the batches.
+        On a full disk it skips the index and the snapshots: start-up rebuilds them from the batches.
         """
         save_snapshots = self._snapshots()
 
@@ -350,7 +351,7 @@ class PartitionLog:
         return self._appended_bytes - self._synced_bytes
 
     def _later(self, chore: Chore) -> None:
-        """Let the next sync do `chore` first, on whatever thread it runs. In memory it is done at once."""
+        """Queue `chore` for the next sync, which runs it before the file sync. In memory it runs at once."""
         if self.durability is Durability.MEMORY:
             chore()
             return
@@ -364,9 +365,9 @@ class PartitionLog:
         return bool(self._chores)
 
     def begin_sync(self, now: Now) -> SyncTicket | None:
-        """Return a ticket for what must be synced now; None when nothing waits.
+        """Return a ticket for the pending sync; None if nothing is pending.
 
-        `run` the ticket on any thread, then hand it to `finish_sync` on this one.
+        `run` the ticket on any thread, then pass it to `finish_sync` on this one.
         """
         if not self.unsynced_bytes and not self._chores:
             return None
@@ -374,7 +375,7 @@ class PartitionLog:
         return SyncTicket(chores, self.segments[-1].file, self.log_end_offset, self._appended_bytes, now.mono_ms)
 
     def finish_sync(self, ticket: SyncTicket) -> None:
-        """Take note of a sync that was run. After a failed one the log accepts no appends (D7)."""
+        """Apply the outcome of a sync. After a failed one the log accepts no appends (D7)."""
         if ticket.error is not None:
             self.fail(str(ticket.error))
             return
@@ -391,7 +392,7 @@ class PartitionLog:
             self._move_high_watermark(self.durable_offset)
 
     def next_sync_ms(self) -> int | None:
-        """When (monotonic) the shell is to sync this log; None: nothing to do."""
+        """Return when (monotonic) the shell must sync this log; None: nothing to do."""
         if self.failure is not None:
             return None
         due_ms = next_sync_ms(self.durability, self.unsynced_bytes, self._unsynced_since_ms)
@@ -408,7 +409,7 @@ class PartitionLog:
                 raise ticket.error
 
     def fail(self, reason: str) -> None:
-        """Take no appends from now on; what is there stays readable. Failing again changes nothing."""
+        """Refuse appends from now on; the log stays readable. Further calls change nothing."""
         if self.failure is not None:
             return
         self.failure = reason
@@ -418,9 +419,9 @@ class PartitionLog:
             watcher()
 
     def close(self) -> None:
-        """Stop in order: everything synced and indexed, so that the next start checks nothing (D10).
+        """Close cleanly: sync and index everything, so that the next start checks nothing (D10).
 
-        What a full disk does not take is left out, and checked or rebuilt by the next start. Raises StorageError.
+        Files that a full disk cannot take are checked or rebuilt by the next start. Raises StorageError.
         """
         try:
             if self.durability is not Durability.MEMORY and self.failure is None:
@@ -430,7 +431,7 @@ class PartitionLog:
                 segment.file.close()
 
     def discard(self) -> None:
-        """Close a log whose partition is deleted: nothing is synced, and what fails from now on concerns nobody."""
+        """Close the log of a deleted partition: nothing is synced and later failures are ignored."""
         self.on_failed = self.on_unsynced = self.on_damaged = None
         self._chores = []
         self.fail("the partition was deleted")
@@ -448,10 +449,8 @@ class PartitionLog:
             self._snapshots()()
             self.segments[-1].write_index()
 
-    # -- becoming shorter ------------------------------------------------------------------------------------------
-
     def delete_records_before(self, offset: int) -> int:
-        """Raise the log start offset (-1: to the high watermark); return it. It is durable with the next sync.
+        """Raise the log start offset (-1: to the high watermark) and return it. It becomes durable with the next sync.
 
         Raises OffsetOutOfRange.
         """
@@ -463,7 +462,7 @@ class PartitionLog:
         return self.log_start_offset
 
     def delete_old_segments(self, now: Now) -> int:
-        """Apply retention; return how many segments went. Their files go with the next sync."""
+        """Apply retention; return the number of removed segments. Their files are deleted with the next sync."""
         if self.is_being_compacted:
             return 0
         count = deletable_count(self.segments, self.config, self.log_start_offset, now.wall_ms)
@@ -482,10 +481,10 @@ class PartitionLog:
         return count
 
     def _removal(self, gone: list[Segment]) -> Chore:
-        """What removes the files of segments that the log no longer has, oldest first.
+        """Return the chore that removes the files of dropped segments, oldest first.
 
-        The log start offset comes first: a crash between leaves files that start-up removes. Where the disk is too full
-        to say it, the files go one by one, each made durable, until there is room.
+        It stores the log start offset first: a crash in between leaves files that start-up removes. If the disk is too
+        full for that, it deletes the files one by one, each durably, until there is room.
         """
         save_state = self._state_saver()
         left = list(gone)
@@ -512,7 +511,7 @@ class PartitionLog:
         self._later(self._state_saver())
 
     def replace_segments(self, old: list[Segment], new: list[Segment]) -> None:
-        """Put `new` in the place of adjacent sealed segments; what reads the old ones may finish."""
+        """Replace adjacent sealed segments by `new`; readers of the old ones may finish."""
         at = self.segments.index(old[0])
         self.segments[at : at + len(old)] = new
         keep_marked(self.producers, self.segments)
@@ -520,12 +519,12 @@ class PartitionLog:
             segment.file.close()
 
     def cleaned_to(self, offset: int) -> None:
-        """Take note that everything below `offset` is compacted."""
+        """Record that everything below `offset` is compacted."""
         self.state = replace(self.state, cleaned_to=offset)
         self._later(self._state_saver())
 
     def truncate_to(self, offset: int) -> None:
-        """Drop every batch that reaches beyond `offset`. Watchers are told: the log may have become shorter."""
+        """Drop every batch that reaches beyond `offset` and notify the watchers."""
         if offset >= self.log_end_offset:
             return
         while len(self.segments) > 1 and self.segments[-1].base_offset >= offset:
@@ -555,7 +554,7 @@ class PartitionLog:
         self._state_saver()()
 
     def _state_saver(self) -> Chore:
-        """What writes `state` as it is now."""
+        """Return the chore that writes the current `state`."""
         content = encode_state(self.state)
 
         def save() -> None:
@@ -565,7 +564,7 @@ class PartitionLog:
         return save
 
     def _snapshots(self) -> Chore:
-        """What writes `state` and `producers` as they are now, and removes older snapshots."""
+        """Return the chore that writes the current `state` and `producers` and removes older snapshots."""
         save_state = self._state_saver()
         name = file_name(self.log_end_offset, PRODUCERS_SUFFIX)
         content = encode_producers(self.producers, self.log_end_offset)
@@ -587,7 +586,7 @@ def _base_offset(segment: Segment) -> int:
 def _stamped(
     batch: Buffer, header: BatchHeader, base_offset: int, leader_epoch: int, log_append_time_ms: int | None
 ) -> tuple[BatchHeader, list[Buffer]]:
-    """The batch as it is written, in pieces; `batch` itself is left alone and mostly not copied."""
+    """Return header and pieces of the batch to write; `batch` is not modified and mostly not copied."""
     if log_append_time_ms is not None or header.attributes & LOG_APPEND_TIME_BIT:
         whole = bytearray(batch)
         restamp(whole, base_offset, leader_epoch, log_append_time_ms)

@@ -1,9 +1,9 @@
-"""What a partition remembers of its producers: the last five batches of each, and their transactions.
+"""Producer state of a partition: the last five batches of each producer, and transactions.
 
-Duplicates are answered with the offset they already have, gaps in the sequence are refused, old producer epochs are
-fenced; open transactions bound the last stable offset. A transaction begins only under a guard that proves that its
-coordinator was asked and that no marker came since. Upstream: ProducerStateManager, ProducerAppendInfo of 4.x, where a
-producer without state may start at any sequence number.
+Duplicates are answered with their first offset, sequence gaps are refused, old producer epochs are fenced; open
+transactions bound the last stable offset. A transaction begins only with a guard, which proves that its coordinator
+was asked and that no marker came since. Upstream: ProducerStateManager, ProducerAppendInfo of 4.x, where a producer
+without state may start at any sequence number.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from partita.protocol.error_codes import ErrorCode
 from partita.records.header import BatchHeader
 
 WINDOW = 5
-"""Batches remembered per producer, as many as a client may have in flight."""
+"""Batches kept per producer, as many as a client may have in flight."""
 NO_PRODUCER = -1
 NO_SEQUENCE = -1
-"""In batches that a coordinator writes for a producer, which it has checked itself; no client may send them."""
+"""Sequence in batches that a coordinator writes for a producer and has checked itself; refused from clients."""
 ABORT, COMMIT = 0, 1
 EPOCH_MAX = 32767
 _VERSION_2 = 2
@@ -28,7 +28,7 @@ _VERSION_2 = 2
 
 @dataclass(frozen=True, slots=True)
 class BatchFacts:
-    """One remembered batch."""
+    """One batch kept for detecting duplicates."""
 
     first_sequence: int
     last_sequence: int
@@ -49,18 +49,18 @@ class Producer:
 
     @property
     def last_sequence(self) -> int:
-        """The last sequence number of the newest remembered batch; -1 without any."""
+        """Last sequence number of the newest kept batch; -1 without any."""
         return self.batches[-1].last_sequence if self.batches else -1
 
     @property
     def last_offset(self) -> int:
-        """The last offset of the newest remembered batch; -1 without any."""
+        """Last offset of the newest kept batch; -1 without any."""
         return self.batches[-1].last_offset if self.batches else -1
 
 
 @dataclass(frozen=True, slots=True)
 class Aborted:
-    """An aborted transaction: its first data offset, the offset of its marker, the last stable offset behind it."""
+    """An aborted transaction: its first data offset, its marker's offset, and the last stable offset after it."""
 
     producer_id: int
     first_offset: int
@@ -70,7 +70,7 @@ class Aborted:
 
 @dataclass(frozen=True, slots=True)
 class LastKnown:
-    """Where the newest batch of a producer ends, -1 where only a marker is known; and the producer's epoch."""
+    """Last offset of a producer's newest batch (-1 if only a marker is known) and the producer's epoch."""
 
     last_offset: int
     epoch: int
@@ -78,7 +78,7 @@ class LastKnown:
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """Why a batch is not appended."""
+    """Reason for refusing a batch."""
 
     code: ErrorCode
     reason: str
@@ -96,9 +96,9 @@ class ProducerStates:
         self._open: dict[int, int] = {}
 
     def ask(self, header: BatchHeader, *, is_version_2: bool, wall_ms: int) -> Guard | Refusal | None:
-        """Whether the coordinator must be asked about a transactional batch: the guard that the append is to show.
+        """Return the guard for the append if the coordinator must be asked about this transactional batch.
 
-        None when the producer's transaction is open here at that epoch. A refusal when the epoch is an old one. (§13.1)
+        None if the producer's transaction is open here at that epoch, a refusal if the epoch is old. (§13.1)
         """
         known = self.producers.get(header.producer_id)
         if known is not None and header.producer_epoch < known.epoch:
@@ -120,9 +120,9 @@ class ProducerStates:
     def check(
         self, header: BatchHeader, *, guard: Guard | None = None, needs_guard: bool = False
     ) -> BatchFacts | Refusal | None:
-        """Return the earlier batch of a duplicate, a refusal, or None: append it. Data batches of clients only.
+        """Return the original of a duplicate, a refusal, or None to append it. For data batches of clients only.
 
-        With `needs_guard`, a batch that begins a transaction must show the `guard` that is still in place. (§13.3, §14)
+        With `needs_guard`, a batch that begins a transaction must present the `guard` still in place. (§13.3, §14)
         """
         if header.producer_id == NO_PRODUCER or header.base_sequence == NO_SEQUENCE:
             return None
@@ -162,7 +162,7 @@ class ProducerStates:
         return None
 
     def remember(self, header: BatchHeader, base_offset: int) -> None:
-        """Take note of an appended data batch."""
+        """Record an appended data batch."""
         if header.producer_id == NO_PRODUCER or header.is_control:
             return
         producer = self.producers.get(header.producer_id)
@@ -191,7 +191,7 @@ class ProducerStates:
         coordinator_epoch: int,
         transaction_version: int = 0,
     ) -> None:
-        """Take note of an appended commit or abort marker."""
+        """Record an appended commit or abort marker."""
         producer = self.producers.setdefault(header.producer_id, Producer(header.producer_epoch))
         if header.producer_epoch > producer.epoch:
             producer.epoch = header.producer_epoch
@@ -208,11 +208,12 @@ class ProducerStates:
             return
         self._undecided.append((marker_offset, first_offset))
         if not is_commit:
+            # A fetch below this offset may stop its search of `aborted`: later entries begin at or after it.
             behind = min(self._open.values(), default=marker_offset + 1)
             self.aborted.append(Aborted(header.producer_id, first_offset, marker_offset, behind))
 
     def check_marker(self, header: BatchHeader, coordinator_epoch: int, transaction_version: int = 0) -> Refusal | None:
-        """May this marker be appended? Under transaction version 2 its epoch is above that of the data. (§14.3)"""
+        """Return a refusal if the marker is stale. In transaction version 2 its epoch is above the data's. (§14.3)"""
         known = self.producers.get(header.producer_id)
         if known is None:
             return None
@@ -229,20 +230,21 @@ class ProducerStates:
         return None
 
     def last_stable_offset(self, high_watermark: int) -> int:
-        """First offset that a transaction, open or with a marker not yet below the high watermark, holds back."""
+        """Return the first offset of any transaction that is open or whose marker is not below the high watermark."""
         if not self._open and not self._undecided:
             return high_watermark
+        # A decided transaction still holds the offset back until readers can see its marker.
         self._undecided = [entry for entry in self._undecided if entry[0] >= high_watermark]
         starts = [*self._open.values(), *(first_offset for _, first_offset in self._undecided)]
         return min(high_watermark, *starts) if starts else high_watermark
 
     def open_since_ms(self, wall_ms: int) -> int:
-        """For how long the longest silent producer with an open transaction was silent; 0 without one."""
+        """Return the longest silence of a producer with an open transaction; 0 without one."""
         silent = (wall_ms - self.producers[producer_id].last_timestamp for producer_id in self._open)
         return max(silent, default=0)
 
     def aborted_between(self, offset: int, end_offset: int) -> list[Aborted]:
-        """Aborted transactions that overlap [offset, end_offset), by first offset."""
+        """Return the aborted transactions that overlap [offset, end_offset), by first offset."""
         found = []
         for i in range(bisect_left(self.aborted, offset, key=_last_offset), len(self.aborted)):
             entry = self.aborted[i]
@@ -253,17 +255,17 @@ class ProducerStates:
         return sorted(found, key=_first_offset)
 
     def last_known(self) -> dict[int, LastKnown]:
-        """What compaction must keep of every producer."""
+        """Return the newest state of every producer, which compaction must keep."""
         return {pid: LastKnown(producer.last_offset, producer.epoch) for pid, producer in self.producers.items()}
 
     def forget_before(self, log_start_offset: int) -> None:
-        """Drop aborted transactions whose records are all gone."""
+        """Drop aborted transactions whose records are all deleted."""
         self.aborted = [entry for entry in self.aborted if entry.last_offset >= log_start_offset]
 
     def expire(self, wall_ms: int, expiration_ms: int) -> int:
-        """Forget producers that were silent for that long and have no open transaction; return how many.
+        """Drop producers without open transaction that were silent for `expiration_ms`; return their number.
 
-        Guards of batches that never came go after the same time.
+        Guards of batches that never came expire after the same time.
         """
         self.guards.expire(wall_ms, expiration_ms)
         old = [
@@ -276,7 +278,7 @@ class ProducerStates:
         return len(old)
 
     def restore(self, producers: Iterable[tuple[int, Producer]], aborted: Iterable[Aborted]) -> None:
-        """Start from a snapshot."""
+        """Load the state of a snapshot."""
         self.producers = dict(producers)
         self.aborted = list(aborted)
         begun = [(p.transaction_start, i) for i, p in self.producers.items() if p.transaction_start is not None]

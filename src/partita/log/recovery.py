@@ -1,4 +1,4 @@
-"""What a log is after a start: which files count, where the log ends, and what was lost.
+"""Recovery of a log at start: which files count, where the log ends, and what was lost.
 
 A segment whose index matches its size was synced and is trusted; any other is checked batch by batch and cut at the
 first invalid one, and nothing after the cut survives, so that the log is a prefix of what was appended (D2). Running it
@@ -21,20 +21,22 @@ from partita.log.segment_swap import finish_swaps
 from partita.log.snapshots import PRODUCERS_SUFFIX, STATE_NAME, PartitionState, decode_producers, decode_state
 from partita.log.storage import Storage, StorageFull, read_file
 from partita.log.transaction_markers import note_batch
+from partita.records.builder import assemble
+from partita.records.header import read_header
 
 _OFFSET_DIGITS = 20
 Chore: TypeAlias = Callable[[], None]
-"""Storage operations that may wait for the next sync and run on any thread. Raises StorageError."""
+"""A storage operation that may wait for the next sync and run on any thread. Raises StorageError."""
 
 
 @dataclass(slots=True)
 class RecoveryReport:
-    """What recovery did; `bytes_cut` and `files_removed` count what is gone."""
+    """Result of recovery; `bytes_cut` and `files_removed` count the losses."""
 
     directory: str
     was_clean: bool
     log_end_offset: int = 0
-    """Where the log ended when it was opened; what came later in this process is not counted."""
+    """Log end offset when the log was opened."""
     segments_checked: int = 0
     batches_checked: int = 0
     bytes_cut: int = 0
@@ -42,7 +44,7 @@ class RecoveryReport:
     problem: str | None = None
     files_removed: list[str] = field(default_factory=list)
     gaps: list[tuple[int, int]] = field(default_factory=list)
-    """(From, to) of offsets whose segments are missing, though what follows them was synced."""
+    """(From, to) of offsets whose segments are missing although later ones were synced."""
 
 
 @dataclass(slots=True)
@@ -54,13 +56,16 @@ class Recovered:
     producers: ProducerStates
     report: RecoveryReport
     chores: list[Chore]
-    """What makes the changes of recovery durable, to be done in order by the log's next sync."""
-    unsynced_from: int | None
-    """The first offset that a second crash may still take, since its segment was checked and not yet synced."""
+    """Operations that make the changes of recovery durable, run in order by the log's next sync."""
 
 
-def recover(storage: Storage, directory: str, config: LogConfig, *, was_clean: bool, wall_ms: int) -> Recovered:
-    """Open the log in `directory`. `was_clean`: the last process stopped in order."""
+def recover(
+    storage: Storage, directory: str, config: LogConfig, *, was_clean: bool, known_end: int = 0, wall_ms: int
+) -> Recovered:
+    """Open the log in `directory`. `was_clean`: the last process closed it.
+
+    `known_end`: an offset that the log had reached durably; missing offsets before it are reported as a gap.
+    """
     report = RecoveryReport(directory, was_clean)
     changed = list(storage.make_dir(directory))
     finish_swaps(storage, directory, config.index_interval_bytes, wall_ms)
@@ -68,14 +73,20 @@ def recover(storage: Storage, directory: str, config: LogConfig, *, was_clean: b
     segments = _open_segments(storage, directory, config, report, wall_ms)
     checked = [segment for segment in segments if not segment.is_trusted]
     for segment in checked:
-        # No batch follows in an older segment, so the next start need not check it again.
+        # An older segment is never appended to again, so the next start need not check it.
         segment.is_sealed = segment is not segments[-1]
     start = segments[-1].next_offset if segments else _start_offset(storage, directory)
-    known_end = _known_end(storage, directory)
+    known_end = max(known_end, _known_end(storage, directory))
     if start < known_end:
-        # No crash does this. Records that were there keep their offsets, so that no other ones get them.
+        # A crash cannot cause this. Skip the lost offsets so they are never reused.
         report.gaps.append((start, known_end))
-        _seal_now(segments)
+        if segments and segments[-1].size:
+            _seal_now(segments)
+            segments.append(Segment.create(storage, directory, start, config.index_interval_bytes, wall_ms))
+            changed.append(directory)
+        if not segments or not _is_filled(storage, directory, segments[-1], known_end, wall_ms):
+            _seal_now(segments)
+        checked += segments[-1:]
         start = known_end
     if not segments or segments[-1].is_sealed:
         segments.append(Segment.create(storage, directory, start, config.index_interval_bytes, wall_ms))
@@ -85,7 +96,7 @@ def recover(storage: Storage, directory: str, config: LogConfig, *, was_clean: b
     state, producers = rebuild_states(storage, directory, segments, compact=config.compact)
     first = segments[0].base_offset
     if first > state.log_start_offset and not config.compact:
-        # Retention on a disk too full to say so, or somebody took segments away.
+        # Retention on a disk too full to record it, or segments removed by hand.
         report.gaps.insert(0, (state.log_start_offset, first))
         state = state.started_at(first)
         producers.forget_before(first)
@@ -96,12 +107,11 @@ def recover(storage: Storage, directory: str, config: LogConfig, *, was_clean: b
         producers=producers,
         report=report,
         chores=_chores(storage, changed, checked),
-        unsynced_from=checked[0].base_offset if checked else None,
     )
 
 
 def _chores(storage: Storage, changed: list[str], checked: list[Segment]) -> list[Chore]:
-    """What was checked must not vanish in a second crash, nor the names of new files and folders."""
+    """Return operations that keep checked data and the names of new files and folders safe from a second crash."""
     chores: list[Chore] = [partial(_sync_checked, segment) for segment in checked]
     return chores + [partial(storage.sync_dir, directory) for directory in dict.fromkeys(changed)]
 
@@ -116,7 +126,7 @@ def _sync_checked(segment: Segment) -> None:
 def rebuild_states(
     storage: Storage, directory: str, segments: list[Segment], *, compact: bool
 ) -> tuple[PartitionState, ProducerStates]:
-    """What the small files say, and every batch since they were written. `compact`: the log is a compacted one."""
+    """Rebuild state and producers from the small files and all later batches. `compact`: the log is compacted."""
     producers, taken_at = _snapshot(storage, directory, segments[-1].next_offset)
     state = _saved_state(storage, directory)
     if state is None:
@@ -129,9 +139,9 @@ def rebuild_states(
 
 
 def keep_marked(states: ProducerStates, segments: list[Segment]) -> None:
-    """Forget aborted transactions whose markers compaction has dropped.
+    """Drop aborted transactions whose markers compaction has removed.
 
-    A reader that was told of one would wait for its marker, and drop what the producer wrote since.
+    A reader given such a transaction would wait for its marker and drop the producer's later records.
     """
     bases = [segment.base_offset for segment in segments]
     states.aborted = [
@@ -142,7 +152,7 @@ def keep_marked(states: ProducerStates, segments: list[Segment]) -> None:
 
 
 def base_offsets(names: list[str], suffix: str) -> list[int]:
-    """The offsets in the names of all files of a kind, ascending."""
+    """Return the offsets in the names of all files with this suffix, ascending."""
     stems = (name[: -len(suffix)] for name in names if name.endswith(suffix))
     return sorted(int(stem) for stem in stems if len(stem) == _OFFSET_DIGITS and stem.isdigit())
 
@@ -179,7 +189,7 @@ def _open_segments(
             problem = f"segment {base} starts before offset {segments[-1].next_offset}, where the one before ends"
             _drop(storage, segment, report)
         elif segments and base > max(segments[-1].next_offset, compacted_to) and not segments[-1].is_trusted:
-            # The end of the segment before was not synced and is lost; what came later must not outlive it (D2).
+            # The previous segment's end was not synced and is lost; later data must not outlive it (D2).
             problem = f"segment {base} starts after offset {segments[-1].next_offset}, where the one before ends"
             _drop(storage, segment, report)
         else:
@@ -196,9 +206,9 @@ def _open_segments(
 
 
 def _compacted_to(storage: Storage, directory: str, config: LogConfig) -> int:
-    """Below this offset a segment may end before the next one begins: compaction has removed records there.
+    """Return the offset below which segments may have gaps between them, left by compaction.
 
-    The state is saved before a log is first compacted; only when the file is damaged nobody can tell.
+    The state is saved before a log is first compacted, so the offset is unknown only if that file is damaged.
     """
     state = _saved_state(storage, directory)
     if state is not None:
@@ -214,7 +224,7 @@ def _unchecked(storage: Storage, directory: str, base: int, config: LogConfig) -
 def _check(
     storage: Storage, segment: Segment, report: RecoveryReport, wall_ms: int, *, holes_allowed: bool
 ) -> str | None:
-    """Check every batch and cut the file behind the last valid one; return what was wrong with the next."""
+    """Check every batch and cut the file after the last valid one; return the problem of the next one."""
     index_name = file_name(segment.base_offset, INDEX_SUFFIX)
     if index_name in storage.list(segment.directory):
         _remove(storage, segment.directory, report, [index_name])
@@ -223,7 +233,7 @@ def _check(
     report.segments_checked += 1
     report.batches_checked += found.batches
     report.bytes_cut += found.file_bytes - found.valid_bytes
-    # Nobody has a view of it yet, so its map can go: a file without one is cut in place.
+    # No view of it is exported yet, so its map can be dropped: a file without one is cut in place.
     segment.file.close()
     segment.file.truncate(found.valid_bytes)
     return found.problem
@@ -236,20 +246,41 @@ def _drop(storage: Storage, segment: Segment, report: RecoveryReport) -> None:
 
 
 def _known_end(storage: Storage, directory: str) -> int:
-    """An offset that the log reached durably: everything before a snapshot of the producers is synced first."""
+    """Return an offset that the log reached durably: data before a producer snapshot is always synced first."""
     return max(base_offsets(storage.list(directory), PRODUCERS_SUFFIX), default=0)
 
 
 def _seal_now(segments: list[Segment]) -> None:
-    """Let the last segment be trusted by the next start although another one begins behind a gap."""
+    """Write the last segment's index, so that the next start trusts it although a gap follows."""
     if segments:
         segments[-1].is_sealed = True
         with suppress(StorageFull):
             segments[-1].write_index()
 
 
+def _is_filled(storage: Storage, directory: str, segment: Segment, end: int, wall_ms: int) -> bool:
+    """Write a batch without records from the end of an empty segment to `end`; false if the disk has no room for it.
+
+    Readers pass over it, as over a batch that compaction has emptied. Without it, a reader inside the gap would be
+    given nothing although the high watermark lies behind it, and would wait until a record is appended.
+    """
+    state, start = _saved_state(storage, directory), segment.next_offset
+    epoch = state.epochs[-1][0] if state is not None and state.epochs else 0
+    batch = assemble(
+        b"", codec=0, base_offset=start, leader_epoch=epoch, attributes=0, last_offset_delta=end - start - 1,
+        base_timestamp=wall_ms, max_timestamp=wall_ms, producer_id=-1, producer_epoch=-1, base_sequence=-1,
+        records_count=0,
+    )  # fmt: skip
+    try:
+        segment.append(read_header(batch), start, [batch], wall_ms)
+    except StorageFull:
+        return False
+    segment.is_sealed = False
+    return True
+
+
 def _start_offset(storage: Storage, directory: str) -> int:
-    """Where a log without any segment goes on: offsets are never given twice."""
+    """Return where a log without any segment continues: offsets are never reused."""
     state = _saved_state(storage, directory)
     return state.log_start_offset if state is not None else 0
 
@@ -260,7 +291,7 @@ def _saved_state(storage: Storage, directory: str) -> PartitionState | None:
 
 
 def _snapshot(storage: Storage, directory: str, log_end_offset: int) -> tuple[ProducerStates, int]:
-    """The newest usable snapshot of the producers, and the offset it was taken at."""
+    """Return the newest usable producer snapshot and its offset."""
     for offset in reversed(base_offsets(storage.list(directory), PRODUCERS_SUFFIX)):
         if offset <= log_end_offset:
             content = read_file(storage, directory, file_name(offset, PRODUCERS_SUFFIX))
@@ -271,7 +302,7 @@ def _snapshot(storage: Storage, directory: str, log_end_offset: int) -> tuple[Pr
 
 
 def _replay(segments: list[Segment], offset: int, producers: ProducerStates, state: PartitionState) -> PartitionState:
-    """Take note of every batch from `offset` on: it came after snapshot and state were written."""
+    """Apply every batch from `offset` on, written after snapshot and state."""
     log_end_offset = segments[-1].next_offset
     state = state.truncated(log_end_offset + 1)
     for segment in segments:

@@ -1,4 +1,4 @@
-"""Which old segments a log may delete, by age and by size.
+"""Retention: the old segments that a log may delete, by age and by size.
 
 Upstream: UnifiedLog.deleteOldSegments.
 """
@@ -12,7 +12,7 @@ from partita.log.segment import Segment
 
 
 def deletable_count(segments: Sequence[Segment], config: LogConfig, log_start_offset: int, wall_ms: int) -> int:
-    """How many segments, oldest first, can go. The active one counts too: the log rolls before it deletes it."""
+    """Return how many segments, oldest first, can be deleted; may include the active one, which is rolled first."""
     if not config.delete:
         return _below(segments, log_start_offset)
     return max(
@@ -23,9 +23,9 @@ def deletable_count(segments: Sequence[Segment], config: LogConfig, log_start_of
 
 
 def age_stamp_ms(segment: Segment) -> int:
-    """The instant a segment's age counts from: its largest timestamp.
+    """Return the time from which a segment's age counts: its largest timestamp.
 
-    Deviation: a segment whose largest timestamp lies before 1970 or after its last append ages from that append. In
+    Deviation: a segment whose largest timestamp is before 1970 or after its last append ages from that append. In
     Kafka any timestamp counts, so that one record dated in the future keeps its segment.
     """
     if 0 <= segment.max_timestamp <= segment.last_append_ms:

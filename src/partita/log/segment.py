@@ -41,7 +41,7 @@ _SCAN_BYTES = 1 << 20
 
 
 def file_name(base_offset: int, suffix: str = LOG_SUFFIX) -> str:
-    """The name of a segment file: the offset in 20 digits, and the suffix."""
+    """Return the name of a segment file: the offset in 20 digits, and the suffix."""
     return f"{base_offset:020d}{suffix}"
 
 
@@ -81,7 +81,7 @@ class Segment:
 
     @classmethod
     def create(cls, storage: Storage, directory: str, base_offset: int, interval_bytes: int, wall_ms: int) -> Segment:
-        """Create an empty one. Its name survives a power loss once the directory is synced."""
+        """Create an empty segment. Its name survives a power loss once the directory is synced."""
         file = storage.open(f"{directory}/{file_name(base_offset)}", create=True)
         segment = cls(storage, directory, base_offset, file, interval_bytes)
         segment._index = SparseIndex(interval_bytes)
@@ -90,7 +90,7 @@ class Segment:
 
     @classmethod
     def open_trusted(cls, storage: Storage, directory: str, base_offset: int, interval_bytes: int) -> Segment | None:
-        """Open one that was synced when its index was written; None when the index does not say so."""
+        """Open a segment whose index proves that it was synced; None if the index is missing or does not fit."""
         file = storage.open(f"{directory}/{file_name(base_offset)}")
         size = file.size()
         content = read_file(storage, directory, file_name(base_offset, INDEX_SUFFIX))
@@ -112,7 +112,7 @@ class Segment:
         facts: SegmentFacts,
         name: str | None = None,
     ) -> Segment:
-        """Open one that this process has just written, under another `name` than its final one if given."""
+        """Open a segment that this process has just written, under another `name` than its final one if given."""
         file = storage.open(f"{directory}/{name or file_name(base_offset)}")
         segment = cls(storage, directory, base_offset, file, interval_bytes)
         segment._take_facts(facts)
@@ -120,7 +120,7 @@ class Segment:
 
     @property
     def is_trusted(self) -> bool:
-        """Whether its index vouched for it; then batches are checked when they are first read."""
+        """Whether its index proved that it was synced; then batches are checked when they are first read."""
         return self._checked is not None
 
     def _take_facts(self, facts: SegmentFacts) -> None:
@@ -133,14 +133,14 @@ class Segment:
 
     @property
     def index(self) -> SparseIndex:
-        """Loaded on first use; rebuilt from the batches when the file is missing or damaged."""
+        """The index, loaded on first use; rebuilt from the batches if the file is missing or damaged."""
         if self._index is None:
             content = read_file(self._storage, self.directory, file_name(self.base_offset, INDEX_SUFFIX))
             self._index = decode_index(content, self.size, self._interval_bytes) if content is not None else None
         return self._index if self._index is not None else self.build_index()
 
     def build_index(self) -> SparseIndex:
-        """Build the index from the batches, whatever its file says."""
+        """Build the index from the batches, ignoring its file."""
         self._index = index = SparseIndex(self._interval_bytes)
         max_timestamp = NO_TIMESTAMP
         for header, position in self.headers():
@@ -149,14 +149,14 @@ class Segment:
         return index
 
     def write_index(self) -> None:
-        """Sync the data, then say so by writing the index."""
+        """Sync the data, then write the index, which marks the data as synced."""
         self.file.sync()
         facts = SegmentFacts(self.is_sealed, self.size, self.next_offset, self.max_timestamp, self.last_append_ms)
         name = file_name(self.base_offset, INDEX_SUFFIX)
         replace_file(self._storage, self.directory, name, encode_index(self.index, facts))
 
     def append(self, header: BatchHeader, base_offset: int, chunks: Sequence[Buffer], wall_ms: int) -> None:
-        """Write one batch, whose bytes say `base_offset` already. After a StorageError nothing has changed."""
+        """Write one batch whose bytes already contain `base_offset`. After a StorageError nothing has changed."""
         self.file.append(chunks)
         self.index.add(base_offset, self.size, self.max_timestamp)
         self.size += header.batch_length + LENGTH_OVERHEAD
@@ -165,7 +165,7 @@ class Segment:
         self.last_append_ms = wall_ms
 
     def position_of(self, offset: int) -> int:
-        """Where the first batch starts whose last offset is at least `offset`; the size when there is none."""
+        """Return the start of the first batch whose last offset is at least `offset`; the size if there is none."""
         if offset >= self.next_offset:
             return self.size
         position = self.index.position_for_offset(offset)
@@ -182,9 +182,9 @@ class Segment:
     def read(self, position: int, end: int, max_bytes: int, *, at_least_one: bool) -> memoryview:
         """Return whole batches from `position`, at most `max_bytes` and none from `end` on.
 
-        They are never copied together: an answer that nobody reads must not keep memory of its own. (H11)
-        Bytes that this process has neither written nor checked before are checked: good batches before a damaged one
-        are returned, and the damaged one raises InvalidBatch when it comes first.
+        They are never joined by copying: a response that is not consumed must not hold memory of its own. (H11)
+        Bytes that this process has neither written nor checked before are checked: valid batches before a damaged one
+        are returned, and the damaged one raises InvalidBatch if it is the first.
         """
         if position >= end:
             return memoryview(b"")
@@ -195,6 +195,7 @@ class Segment:
         stop = position + max_bytes
         if stop >= end:
             return self._read_in_one_piece(position, end)
+        # The index gives a boundary near the end of the range, so that only one interval is walked batch by batch.
         boundary = max(position, self.index.position_before(stop))
         for at, _, length, _ in self._steps(boundary):
             boundary = at
@@ -212,7 +213,7 @@ class Segment:
         return found if len(found) == size else self._before_the_cut(found, position)
 
     def _before_the_cut(self, found: memoryview, position: int) -> memoryview:
-        """The whole batches of what is left. Raises InvalidBatch if the first one is not whole."""
+        """Return the whole batches that are left. Raises InvalidBatch if the first one is incomplete."""
         end, left = 0, len(found)
         while end + HEADER_SIZE <= left and (following := end + read_header(found, end).size_in_bytes) <= left:
             end = following
@@ -221,7 +222,7 @@ class Segment:
         return found[:end]
 
     def _whole(self, found: memoryview, position: int, size: int) -> memoryview:
-        """What was read, if it is as much as was written there: somebody else may have cut the file."""
+        """Check that a read is complete: another process may have cut the file."""
         if len(found) < size:
             raise self._damaged(position, _CUT)
         return found
@@ -245,12 +246,13 @@ class Segment:
             at += header.size_in_bytes
             offset = header.next_offset
         end = position + len(found)
+        # Only one checked range is kept: a read that touches it extends it, any other replaces it.
         touching = position <= high and end >= low
         self._checked = (min(low, position), max(high, end)) if touching else (position, end)
         return found
 
     def _expected_at(self, position: int) -> int:
-        """The smallest offset that the batch at `position` may have, by the batches since the last indexed one."""
+        """Return the smallest offset possible at `position`, from the batches since the last indexed one."""
         start = self.index.position_before(position)
         expected = self.base_offset
         for at, base, _, delta in self._steps(start):
@@ -260,7 +262,7 @@ class Segment:
         return expected
 
     def _check_place(self, header: BatchHeader, position: int, expected: int) -> None:
-        """The checksum does not cover a batch's offset: it must be the indexed one, or lie between its neighbours."""
+        """Check a batch's offset, which no checksum covers: it must be the indexed one or fit its neighbours."""
         base = header.base_offset
         if (
             self.index.offset_at(position, base) != base
@@ -286,13 +288,13 @@ class Segment:
             position += header.batch_length + LENGTH_OVERHEAD
 
     def batch_at(self, position: int) -> memoryview:
-        """The whole batch that starts at `position`."""
+        """Return the whole batch that starts at `position`."""
         (_, _, length, _) = next(self._steps(position))
         size = length + LENGTH_OVERHEAD
         return self._whole(self.file.read_at(position, size), position, size)
 
     def first_batch_from_timestamp(self, timestamp: int) -> int | None:
-        """Position of the first batch whose largest timestamp is at least `timestamp`."""
+        """Return the position of the first batch whose largest timestamp is at least `timestamp`."""
         if self.max_timestamp < timestamp:
             return None
         for header, position in self.headers(self.index.position_for_timestamp(timestamp)):
@@ -301,7 +303,7 @@ class Segment:
         return None
 
     def truncate(self, position: int, next_offset: int) -> None:
-        """Cut the file at a batch boundary. The index on disk goes first: it vouches for what is cut."""
+        """Cut the file at a batch boundary. The index file goes first, since it claims that the rest is synced."""
         name = file_name(self.base_offset, INDEX_SUFFIX)
         index = self.index
         if name in self._storage.list(self.directory):
@@ -315,7 +317,7 @@ class Segment:
         self.max_timestamp = max((header.max_timestamp for header, _ in self.headers()), default=NO_TIMESTAMP)
 
     def delete(self) -> None:
-        """Remove the files; the index goes first, since it vouches for the data."""
+        """Remove the files, the index first, since it claims that the data is complete."""
         names = self._storage.list(self.directory)
         self.file.close()
         for suffix in (INDEX_SUFFIX, LOG_SUFFIX):
@@ -339,7 +341,7 @@ class Segment:
 
 @dataclass(frozen=True, slots=True)
 class Scan:
-    """What a check of every batch found. `problem` says why it stopped before the end of the file, else None."""
+    """Result of checking every batch. `problem` is the reason why it stopped before the end of the file, or None."""
 
     valid_bytes: int
     file_bytes: int
@@ -348,7 +350,7 @@ class Scan:
 
 
 def scan(segment: Segment, *, holes_allowed: bool) -> Scan:
-    """Check every batch, set the segment's facts to the valid part, and say where it ends. Nothing is cut."""
+    """Check every batch, set the segment's facts to the valid part, and return where it ends. Cuts nothing."""
     file_bytes = segment.file.size()
     index = SparseIndex(segment._interval_bytes)
     segment._index = index
@@ -368,7 +370,7 @@ def scan(segment: Segment, *, holes_allowed: bool) -> Scan:
 
 
 def _cut(file: File, file_bytes: int) -> Iterator[tuple[int, memoryview]]:
-    """Yield (position, batch by its announced length), at last whatever is left and is no whole batch."""
+    """Yield (position, batch by its stated length), and last any remaining incomplete batch."""
     position, start, view = 0, 0, memoryview(b"")
     while position < file_bytes:
         at = position - start

@@ -1,7 +1,7 @@
 """Replace adjacent segments by one new file, so that a crash at any step leaves the old ones or the new one.
 
-"a.cleaned" is written and synced, and renamed to "a-b.swap", which from then on stands for all segments from a up to b.
-The old files are removed and the new index is written; when that is durable the file takes its final name. (Kafka:
+"a.cleaned" is written, synced and renamed to "a-b.swap", which from then on replaces all segments from a up to b. The
+old files are removed and the new index is written; when that is durable the file gets its final name. (Kafka:
 .cleaned, .swap; D11.)
 """
 
@@ -17,7 +17,7 @@ SWAP_SUFFIX = ".swap"
 
 
 def swap_in(storage: Storage, directory: str, base_offset: int, end_offset: int, index: bytes) -> None:
-    """Put the synced ".cleaned" file of `base_offset` in the place of every segment from there to `end_offset`.
+    """Replace every segment from `base_offset` to `end_offset` by the synced ".cleaned" file.
 
     `index` is the content of the new segment's index file. Raises StorageError.
     """
@@ -33,7 +33,7 @@ def swap_in(storage: Storage, directory: str, base_offset: int, end_offset: int,
 
 
 def finish_swaps(storage: Storage, directory: str, interval_bytes: int, wall_ms: int) -> None:
-    """Complete what a crash interrupted: the new file takes the place of the old ones, with an index of its own."""
+    """Complete swaps that a crash interrupted: the new file replaces the old ones and gets an index."""
     for name in storage.list(directory):
         if not name.endswith(SWAP_SUFFIX):
             continue
@@ -48,7 +48,7 @@ def finish_swaps(storage: Storage, directory: str, interval_bytes: int, wall_ms:
 
 
 def _index(storage: Storage, directory: str, swap: str, base_offset: int, interval_bytes: int, wall_ms: int) -> None:
-    """Write the index before the file gets its name: it says that a gap behind the segment is no loss."""
+    """Write the index before the file gets its name: it records that a gap after the segment is not a loss."""
     segment = Segment(storage, directory, base_offset, storage.open(f"{directory}/{swap}"), interval_bytes)
     scan(segment, holes_allowed=True)
     segment.is_sealed = True
@@ -59,7 +59,7 @@ def _index(storage: Storage, directory: str, swap: str, base_offset: int, interv
 
 
 def remove_segments(storage: Storage, directory: str, base_offset: int, end_offset: int) -> None:
-    """Remove the files of all segments that start in [base_offset, end_offset), each index before its data."""
+    """Remove the files of segments that start in [base_offset, end_offset), each index before its data."""
     names = storage.list(directory)
     for suffix in (INDEX_SUFFIX, LOG_SUFFIX):
         for name in names:

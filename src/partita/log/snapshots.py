@@ -1,7 +1,7 @@
 """The two small files beside the segments: the partition's state, and snapshots of its producers.
 
-Both carry a checksum; one that does not match counts as missing, since everything in them but the log start offset can
-be rebuilt from the batches. (Kafka: leader-epoch-checkpoint, log-start-offset-checkpoint, .snapshot, .txnindex.)
+Both carry a checksum; a file that does not match it counts as missing, since everything in it but the log start offset
+can be rebuilt from the batches. (Kafka: leader-epoch-checkpoint, log-start-offset-checkpoint, .snapshot, .txnindex.)
 """
 
 from __future__ import annotations
@@ -32,18 +32,18 @@ class PartitionState:
     epochs: tuple[tuple[int, int], ...] = ()
 
     def with_epoch(self, leader_epoch: int, start_offset: int) -> PartitionState:
-        """The history with a new leader epoch; epochs that got no record are overwritten."""
+        """Return the history with a new leader epoch; epochs without records are overwritten."""
         if self.epochs and leader_epoch <= self.epochs[-1][0]:
             return self
         kept = tuple(entry for entry in self.epochs if entry[1] < start_offset)
         return replace(self, epochs=(*kept, (leader_epoch, start_offset)))
 
     def truncated(self, end_offset: int) -> PartitionState:
-        """The history without epochs that start at or after `end_offset`."""
+        """Return the history without epochs that start at or after `end_offset`."""
         return replace(self, epochs=tuple(entry for entry in self.epochs if entry[1] < end_offset))
 
     def started_at(self, log_start_offset: int) -> PartitionState:
-        """The history without epochs that ended before the log starts."""
+        """Return the history without epochs that ended before the log start."""
         ended = [entry for entry in self.epochs if entry[1] <= log_start_offset]
         kept = tuple(entry for entry in self.epochs if entry[1] > log_start_offset)
         if ended:
@@ -51,7 +51,7 @@ class PartitionState:
         return replace(self, log_start_offset=log_start_offset, epochs=kept)
 
     def end_offset_of(self, leader_epoch: int, log_end_offset: int) -> tuple[int, int]:
-        """(Largest known epoch at or below, where the next one starts); (-1, -1) when unknown."""
+        """Return (largest known epoch at or below, start of the next one); (-1, -1) when unknown."""
         if leader_epoch == -1 or not self.epochs or leader_epoch > self.epochs[-1][0]:
             return -1, -1
         if leader_epoch == self.epochs[-1][0]:
@@ -65,7 +65,7 @@ class PartitionState:
         return found, end_offset
 
     def epoch_at(self, offset: int) -> int:
-        """The leader epoch under which `offset` was written; -1 when unknown."""
+        """Return the leader epoch under which `offset` was written; -1 when unknown."""
         for epoch, start_offset in reversed(self.epochs):
             if start_offset <= offset:
                 return epoch
@@ -73,7 +73,7 @@ class PartitionState:
 
 
 def encode_state(state: PartitionState) -> bytes:
-    """The state as text lines, the last one its checksum."""
+    """Encode the state as text lines, the last one its checksum."""
     lines = [_STATE_TITLE, f"log_start_offset {state.log_start_offset}", f"cleaned_to {state.cleaned_to}"]
     lines += [f"epoch {epoch} {start_offset}" for epoch, start_offset in state.epochs]
     text = "\n".join(lines) + "\n"
@@ -81,7 +81,7 @@ def encode_state(state: PartitionState) -> bytes:
 
 
 def decode_state(content: Buffer) -> PartitionState | None:
-    """Return None for anything but a whole state."""
+    """Decode a state; None if it is not complete and valid."""
     text, mark, crc = bytes(content).decode("latin-1").rpartition("crc ")
     if not mark or f"{crc32(text.encode('latin-1')):08x}\n" != crc or not text.startswith(_STATE_TITLE):
         return None
@@ -92,7 +92,7 @@ def decode_state(content: Buffer) -> PartitionState | None:
 
 
 def encode_producers(states: ProducerStates, offset: int) -> bytes:
-    """A snapshot of all producers as of `offset`."""
+    """Encode a snapshot of all producers as of `offset`."""
     body = bytearray()
     for producer_id, producer in states.producers.items():
         start = -1 if producer.transaction_start is None else producer.transaction_start
@@ -115,7 +115,7 @@ def encode_producers(states: ProducerStates, offset: int) -> bytes:
 
 
 def decode_producers(content: Buffer, offset: int) -> ProducerStates | None:
-    """Return None for anything but a whole snapshot taken at `offset`."""
+    """Decode a snapshot; None if it is not complete and valid or not taken at `offset`."""
     if len(content) < _HEADER.size or bytes(content[:8]) != _MAGIC:
         return None
     _, crc, taken_at, producer_count, aborted_count = _HEADER.unpack_from(content)

@@ -1,7 +1,7 @@
-"""The sparse index of one segment: where to start looking for an offset or a timestamp.
+"""The sparse index of one segment: where to start searching for an offset or a timestamp.
 
 One entry per `interval_bytes` of log: the offset and position of a batch, and the largest timestamp of all batches
-before it. Written to disk in one piece when a segment is sealed; its presence says that the segment was synced.
+before it. Written to disk in one piece when a segment is sealed; its presence proves that the segment was synced.
 (Kafka: OffsetIndex and TimeIndex; ours is one file of another format, which no client sees.)
 """
 
@@ -24,9 +24,9 @@ _COLUMNS = 3
 
 @dataclass(frozen=True, slots=True)
 class SegmentFacts:
-    """What is known of a whole segment when its index is written.
+    """Facts about a whole segment when its index is written.
 
-    `is_sealed`: nothing will be appended any more.
+    `is_sealed`: the segment will not be appended to again.
     """
 
     is_sealed: bool
@@ -49,7 +49,7 @@ class SparseIndex:
         self._indexed_to = 0
 
     def add(self, offset: int, position: int, max_timestamp_before: int) -> None:
-        """Take note of a batch, if the last entry is an interval away."""
+        """Add an entry for a batch, if the last entry is an interval away."""
         if position >= self._indexed_to:
             self.offsets.append(offset)
             self.positions.append(position)
@@ -57,27 +57,27 @@ class SparseIndex:
             self._indexed_to = position + max(1, self.interval_bytes)
 
     def position_for_offset(self, offset: int) -> int:
-        """A batch boundary at or before the batch that holds `offset`."""
+        """Return a batch boundary at or before the batch that holds `offset`."""
         i = bisect_right(self.offsets, offset)
         return self.positions[i - 1] if i else 0
 
     def position_before(self, position: int) -> int:
-        """The last indexed batch boundary at or before `position`."""
+        """Return the last indexed batch boundary at or before `position`."""
         i = bisect_right(self.positions, position)
         return self.positions[i - 1] if i else 0
 
     def offset_at(self, position: int, otherwise: int) -> int:
-        """The offset of the batch that starts at `position` if that one is indexed, else `otherwise`."""
+        """Return the offset of the batch that starts at `position` if that one is indexed, else `otherwise`."""
         i = bisect_left(self.positions, position)
         return self.offsets[i] if i < len(self.positions) and self.positions[i] == position else otherwise
 
     def position_for_timestamp(self, timestamp: int) -> int:
-        """A batch boundary at or before the first batch with a timestamp of at least `timestamp`."""
+        """Return a batch boundary at or before the first batch with a timestamp of at least `timestamp`."""
         i = bisect_left(self.timestamps, timestamp)
         return self.positions[i - 1] if i else 0
 
     def truncate(self, size: int) -> None:
-        """Forget the entries at or behind byte `size`."""
+        """Drop the entries at or after byte `size`."""
         kept = bisect_left(self.positions, size)
         for column in (self.offsets, self.positions, self.timestamps):
             del column[kept:]
@@ -85,7 +85,7 @@ class SparseIndex:
 
 
 def encode_index(index: SparseIndex, facts: SegmentFacts) -> bytes:
-    """The content of an index file: header, then one column after the other, little-endian."""
+    """Encode the content of an index file: header, then column after column, little-endian."""
     columns = b"".join(_little_endian(column) for column in (index.offsets, index.positions, index.timestamps))
     rest = _HEADER.pack(
         _MAGIC,
@@ -102,7 +102,7 @@ def encode_index(index: SparseIndex, facts: SegmentFacts) -> bytes:
 
 
 def decode_facts(content: Buffer, log_size: int) -> SegmentFacts | None:
-    """Return what the index says of its segment; None when it is garbage or of a log of another size."""
+    """Return the index's facts on its segment; None when it is invalid or of a log of another size."""
     if len(content) < _HEADER.size or bytes(content[:8]) != _MAGIC:
         return None
     _, crc, sealed, size, next_offset, max_timestamp, last_append_ms, count, _ = _HEADER.unpack_from(content)

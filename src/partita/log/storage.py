@@ -1,8 +1,8 @@
 """The few file operations a log needs, and files that live in memory.
 
-Names are relative, `/`-separated, inside one root. A file is only ever appended to or cut; replacing goes by `rename`.
-What survives a crash: bytes before the last `sync`, names before the last `sync_dir` of their directory (faults.md
-7.3). Other implementations: `partita.broker.storage.disk_storage` (real files), and a simulated disk in the tests.
+Names are relative, `/`-separated, inside one root. A file is only appended to or cut; `rename` replaces it. Bytes
+before the last `sync` and names before the last `sync_dir` of their directory survive a crash (faults.md 7.3). Other
+implementations: `partita.broker.storage.disk_storage` (real files), and a simulated disk in the tests.
 """
 
 from __future__ import annotations
@@ -19,21 +19,21 @@ if TYPE_CHECKING:
 
 
 class StorageError(Exception):
-    """A file operation failed; the message names the file, and `code` is what a client is told."""
+    """A file operation failed; the message names the file, and `code` is the error for clients."""
 
     code = ErrorCode.KAFKA_STORAGE_ERROR
 
 
 class StorageFull(StorageError):
-    """No room for the bytes; the file is as long as before."""
+    """The disk has no room for the bytes; the file is as long as before."""
 
 
 class TooManyOpenFiles(StorageError):
-    """No descriptor was left; the disk is as good as before."""
+    """No file descriptor was left; the disk itself is fine."""
 
 
 TRANSIENT = (StorageFull, TooManyOpenFiles)
-"""Errors that say nothing against the disk."""
+"""Errors that do not mean that the disk is broken."""
 
 
 class File(Protocol):
@@ -52,7 +52,7 @@ class File(Protocol):
         ...
 
     def in_one_piece(self, position: int, size: int) -> int:
-        """How many of `size` bytes can be read without being copied together. What was appended at once never parts."""
+        """Return how many of `size` bytes can be read without joining copies. Bytes of one append are never split."""
         ...
 
     def truncate(self, size: int) -> None:
@@ -64,11 +64,11 @@ class File(Protocol):
         ...
 
     def hold(self) -> None:
-        """Keep reading these very bytes, even when another file takes the name, until `close`."""
+        """Keep reading this file's bytes, even when another file takes its name, until `close`."""
         ...
 
     def close(self) -> None:
-        """Give back what the file holds; views stay valid, and a later use opens it again."""
+        """Release the file's resources; views stay valid, and a later use opens it again."""
         ...
 
 
@@ -76,7 +76,7 @@ class Storage(Protocol):
     """One root of named files."""
 
     def open(self, name: str, *, create: bool = False) -> File:
-        """Raises StorageError when the file is missing and not to be created."""
+        """Open a file. Raises StorageError when it is missing and `create` is false."""
         ...
 
     def list(self, directory: str) -> list[str]:
@@ -84,15 +84,15 @@ class Storage(Protocol):
         ...
 
     def make_dir(self, directory: str) -> Sequence[str]:
-        """Make a directory and its parents; return the directories to be synced. None when it exists."""
+        """Create a directory and its parents; return the directories to be synced, none if it exists."""
         ...
 
     def remove_dir(self, directory: str) -> None:
-        """Remove it with all that is in it; nothing happens when it is missing."""
+        """Remove the directory with its contents; a missing one is ignored."""
         ...
 
     def rename(self, old: str, new: str) -> None:
-        """Replaces `new` when it exists."""
+        """Rename a file, replacing `new` when it exists."""
         ...
 
     def unlink(self, name: str) -> None:
@@ -105,7 +105,7 @@ class Storage(Protocol):
 
 
 def replace_file(storage: Storage, directory: str, name: str, content: Buffer) -> None:
-    """Give `name` this content: after a crash the old or the new content is there, never a mixture."""
+    """Replace the content of `name` atomically: after a crash it is the old or the new one, never a mixture."""
     temporary = f"{directory}/{name}.tmp"
     file = storage.open(temporary, create=True)
     file.truncate(0)
@@ -164,7 +164,7 @@ class MemoryFile:
         self._used.append(0)
 
     def read_at(self, position: int, size: int) -> memoryview:
-        """A view of the bytes, or a copy where they lie in two blocks."""
+        """Return a view of the bytes, or a copy if they lie in two blocks."""
         end = min(position + size, self._size)
         if end <= position:
             return memoryview(b"")
@@ -175,7 +175,7 @@ class MemoryFile:
         return memoryview(b"".join(self._pieces(first, position, end)))
 
     def in_one_piece(self, position: int, size: int) -> int:
-        """As many as there are up to the end of their block."""
+        """Return the number of bytes up to the end of their block."""
         first = bisect_right(self._starts, position) - 1
         return size if first < 0 else min(size, self._starts[first] + self._used[first] - position)
 
@@ -197,7 +197,7 @@ class MemoryFile:
             del self._blocks[-1], self._starts[-1], self._used[-1]
         if self._blocks:
             kept = size - self._starts[-1]
-            # A new block, not an overwrite later: views of the cut bytes may still be around.
+            # Continue in a new block instead of overwriting: views of the cut bytes may still exist.
             self._blocks[-1] = bytearray(self._blocks[-1][:kept])
             self._used[-1] = kept
         self._size = size
@@ -206,20 +206,20 @@ class MemoryFile:
         """Nothing to do: memory has nothing to sync."""
 
     def hold(self) -> None:
-        """A file in memory keeps its bytes whatever happens to its name."""
+        """Do nothing: a file in memory keeps its bytes whatever happens to its name."""
 
     def close(self) -> None:
-        """Nothing to give back."""
+        """Do nothing: there is nothing to release."""
 
 
 class MemoryStorage:
-    """Files that live as long as this object. `allocate(size)` gives a new block of that many bytes."""
+    """Files that live as long as this object. `allocate(size)` returns a new block of that many bytes."""
 
     def __init__(self, allocate: Callable[[int], Block] = bytearray) -> None:
         self._allocate = allocate
         self._files: dict[str, MemoryFile] = {}
         self._names: dict[str, dict[str, None]] = {}
-        """By directory, what is directly inside: a list must not look at every file there is."""
+        """Names by directory, so that `list` need not scan all files."""
 
     def open(self, name: str, *, create: bool = False) -> MemoryFile:
         """Return the file itself; every user shares it."""
@@ -232,7 +232,7 @@ class MemoryStorage:
         return file
 
     def list(self, directory: str) -> list[str]:
-        """Names directly inside, sorted."""
+        """Return the names directly inside, sorted."""
         return sorted(self._names.get(directory, ()))
 
     def make_dir(self, directory: str) -> Sequence[str]:
@@ -263,7 +263,7 @@ class MemoryStorage:
         self._unlink(name)
 
     def _link(self, name: str) -> None:
-        """Show a name in its directory, and the directory in its own."""
+        """Add a name to its directory, and the directory to its parent."""
         directory, _, last = name.rpartition("/")
         is_new = directory not in self._names
         self._names.setdefault(directory, {})[last] = None
@@ -271,7 +271,7 @@ class MemoryStorage:
             self._link(directory)
 
     def _unlink(self, name: str) -> None:
-        """Show a name no more, nor a directory that is empty now."""
+        """Remove a name, and directories that become empty."""
         directory, _, last = name.rpartition("/")
         inside = self._names.get(directory, {})
         inside.pop(last, None)

@@ -1,4 +1,4 @@
-"""One sync of a log, to be run beside the thread that uses the log."""
+"""One sync of a log, to be run on another thread than the log."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from partita.log.storage import File, StorageError, StorageFull
 
 
 class SyncTicket:
-    """One sync under way: `run` may be called on another thread, everything else belongs to the log.
+    """One pending sync: `run` may be called on another thread, all else belongs to the log's thread.
 
-    `chores` are done first, in order. Those that found the disk full are left in `postponed` for the next sync.
+    `chores` run first, in order. Those that found the disk full are kept in `postponed` for the next sync.
     """
 
     __slots__ = ("_file", "appended_bytes", "begun_ms", "chores", "end_offset", "error", "postponed")
@@ -24,7 +24,7 @@ class SyncTicket:
         self.error: StorageError | None = None
 
     def run(self) -> None:
-        """Do the chores and sync the file; a failure is kept in `error`."""
+        """Run the chores and sync the file; a failure is stored in `error`."""
         try:
             for chore in self.chores:
                 try:

@@ -1,4 +1,4 @@
-"""Find an offset by timestamp: by index and batch headers first, then by opening the one batch that can hold it.
+"""Finds an offset by timestamp: by index and batch headers first, then by opening the one batch that can hold it.
 
 Upstream: LogSegment.findOffsetByTimestamp, DefaultRecordBatch.offsetOfMaxTimestamp.
 """
@@ -7,14 +7,23 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
+from partita.lazy import later
 from partita.log.segment import Segment
 from partita.records.header import read_header
+
+if TYPE_CHECKING:
+    from partita.records import compression
+    from partita.records.opened import inspect as inspect_records
+else:
+    compression = later("partita.records.compression")
+    inspect_records = later("partita.records.opened.inspect")
 
 
 @dataclass(frozen=True, slots=True)
 class TimestampOffset:
-    """A record's offset and timestamp, and the leader epoch it was written under."""
+    """A record's offset, timestamp and leader epoch."""
 
     offset: int
     timestamp: int
@@ -22,7 +31,7 @@ class TimestampOffset:
 
 
 def batches_from(segments: Sequence[Segment], timestamp: int, log_start_offset: int) -> Iterator[memoryview]:
-    """The batches whose headers say that they may hold a record that is not older than `timestamp`, by offset."""
+    """Yield the batches that may, by their headers, hold a record not older than `timestamp`, by offset."""
     for segment in segments:
         if segment.next_offset <= log_start_offset:
             continue
@@ -35,7 +44,7 @@ def batches_from(segments: Sequence[Segment], timestamp: int, log_start_offset: 
 
 
 def largest_timestamp(segments: Sequence[Segment], log_start_offset: int) -> int:
-    """The largest timestamp that the headers tell of; -1 when there is none."""
+    """Return the largest timestamp in the batch headers; -1 when there is none."""
     kept = [segment for segment in segments if segment.next_offset > log_start_offset and segment.size]
     return max((segment.max_timestamp for segment in kept), default=-1)
 
@@ -43,13 +52,12 @@ def largest_timestamp(segments: Sequence[Segment], log_start_offset: int) -> int
 def first_in(
     batch: memoryview, timestamp: int, log_start_offset: int, max_bytes: int | None = None
 ) -> TimestampOffset | None:
-    """The first record of a batch at or above the log start offset that is not older than `timestamp`.
+    """Return the first record of a batch at or above the log start offset that is not older than `timestamp`.
 
-    This opens the batch; it may be run on another thread. Raises InvalidBatch, also for a batch that inflates to more
-    than `max_bytes`.
+    This decompresses the batch and may run on another thread. Raises InvalidBatch, also for a batch that inflates to
+    more than `max_bytes`.
     """
-    from partita.records.compression import DEFAULT_MAX_BYTES
-    from partita.records.opened.inspect import first_at_or_after
-
-    found = first_at_or_after(batch, timestamp, log_start_offset, max_bytes or DEFAULT_MAX_BYTES)
+    found = inspect_records.first_at_or_after(
+        batch, timestamp, log_start_offset, max_bytes or compression.DEFAULT_MAX_BYTES
+    )
     return None if found is None else TimestampOffset(*found, read_header(batch).partition_leader_epoch)

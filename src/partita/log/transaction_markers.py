@@ -1,4 +1,4 @@
-"""Commit and abort markers, and how a batch changes what is known of its producer.
+"""Commit and abort markers, and the effect of a batch on its producer's state.
 
 A marker is a control batch with one record: key = version, type; value = version, coordinator epoch.
 Upstream: EndTransactionMarker.
@@ -8,10 +8,17 @@ from __future__ import annotations
 
 from struct import Struct
 from struct import error as StructError
+from typing import TYPE_CHECKING
 
+from partita.lazy import later
 from partita.log.producer_state import COMMIT, ProducerStates
 from partita.protocol.primitives import Buffer
 from partita.records.header import BatchHeader, corrupt
+
+if TYPE_CHECKING:
+    from partita.records import batch as record_batch
+else:
+    record_batch = later("partita.records.batch")
 
 _KEY = Struct(">hh")
 _VALUE = Struct(">hi")
@@ -19,9 +26,7 @@ _VALUE = Struct(">hi")
 
 def read_marker(batch: Buffer) -> tuple[int, int] | None:
     """Return (type, coordinator epoch) of a commit or abort marker, None for other control batches."""
-    from partita.records.batch import iter_records
-
-    for record in iter_records(batch, check_crcs=False):
+    for record in record_batch.iter_records(batch, check_crcs=False):
         try:
             _, kind = _KEY.unpack_from(bytes_of(record.key))
             if kind not in (0, COMMIT):
@@ -33,7 +38,7 @@ def read_marker(batch: Buffer) -> tuple[int, int] | None:
 
 
 def bytes_of(field: object) -> bytes:
-    """A record's key or value as it was written; empty for null."""
+    """Return a record's key or value as written; empty for null."""
     assert field is None or isinstance(field, bytes), f"raw records hold bytes, not {type(field)}"
     return field or b""
 
@@ -41,7 +46,7 @@ def bytes_of(field: object) -> bytes:
 def note_batch(
     states: ProducerStates, header: BatchHeader, control_batch: Buffer | None, transaction_version: int = 0
 ) -> None:
-    """Take note of one batch of the log; control batches need their bytes."""
+    """Apply one batch of the log to the producer states; control batches need their bytes."""
     if not header.is_control:
         states.remember(header, header.base_offset)
         return

@@ -18,7 +18,7 @@ Tags: TypeAlias = tuple[tuple[str, str], ...]
 
 
 class How(Enum):
-    """What a metric tells of its sensor. Rates are per second."""
+    """The statistic of its sensor that a metric shows. Rates are per second."""
 
     AVG = "average"
     MAX = "maximum"
@@ -41,7 +41,7 @@ class Row(NamedTuple):
 
 
 class MetricName(NamedTuple):
-    """What identifies a metric: Kafka's group and name, and its tags without the client's id."""
+    """Key of a metric: Kafka's group and name, and its tags without the client id."""
 
     group: str
     name: str

@@ -1,4 +1,4 @@
-"""What one sensor has recorded: a total for ever, and samples of the last windows.
+"""Values recorded by one sensor: a running total, and samples of the last windows.
 
 Mirrors Kafka's SampledStat and Rate: `metrics.num.samples` windows of `metrics.sample.window.ms` and the one that is
 under way; a rate is over the time that has really passed, and at least over all windows but one.
@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 
 class Sampled(NamedTuple):
-    """What the windows hold. Rates are over `elapsed_ms`; `most` and `least` are NaN without values."""
+    """Summary of the windows. Rates are over `elapsed_ms`; `most` and `least` are NaN without values."""
 
     total: float
     recorded: int

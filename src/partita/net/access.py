@@ -5,11 +5,15 @@ from __future__ import annotations
 import ssl
 from typing import TYPE_CHECKING
 
-from partita.net.tls import TlsContexts
-from partita.security.settings import SaslSettings, Security
+from partita.lazy import later
+from partita.security.meaning import Security
 
 if TYPE_CHECKING:
-    from partita.net.login import Login
+    from partita.net.secured import login, tls
+    from partita.security.settings import SaslSettings, TlsSettings
+else:
+    login = later("partita.net.secured.login")
+    tls = later("partita.net.secured.tls")
 
 
 class Access:
@@ -18,7 +22,7 @@ class Access:
     def __init__(self, security: Security) -> None:
         self.security = security
         self.login = None if security.sasl is None else _login(security.sasl)
-        self._tls = None if security.tls is None else TlsContexts(security.tls)
+        self._tls = None if security.tls is None else _tls(security.tls)
 
     def tls_context(self) -> ssl.SSLContext | None:
         """The context for the next connection; None for plain text."""
@@ -30,8 +34,11 @@ class Access:
             self.login.close()
 
 
-def _login(settings: SaslSettings) -> Login:
+def _login(settings: SaslSettings) -> login.Login:
     """Loads what logs in when it is needed: HTTP and hashes take as long to load as the rest of a client."""
-    from partita.net.login import Login
+    return login.Login(settings)
 
-    return Login(settings)
+
+def _tls(settings: TlsSettings) -> tls.TlsContexts:
+    """Loads what reads certificates when it is needed: files and archives are no part of a client in plain text."""
+    return tls.TlsContexts(settings)

@@ -1,7 +1,7 @@
 """A cluster as producers and admin clients use it: metadata, connections, leaders, coordinators, retries.
 
 `request(node_id, message)` sends to one node, or to the least loaded when `node_id` is None; `request_leader` finds the
-node, and looks again when told that it moved. Every wait ends at `timeout_ms`.
+node, and looks again when the answer says that it moved. Every wait ends at `timeout_ms`.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import TypeVar
 
 from partita.errors import KafkaError, error_for
+from partita.net.broker_news import role_in
 from partita.net.config import ClientConfig, backoff_ms, parse_servers
 from partita.net.connection import Connection
 from partita.net.errors import Disconnected
@@ -39,7 +40,11 @@ class Cluster:
         self.trouble: Disconnected | None = None
         """Why no broker could be reached the last time one was looked for; None while one can be."""
         self.on_trouble: Callable[[Disconnected | None], None] | None = None
-        """Called once when no broker can be reached any more, and once with None when one can be again."""
+        """Called when no broker can be reached any more, and with None when one can be again.
+
+        Brokers that have not answered yet (NoAnswerYet) may be followed by ones that have failed.
+        """
+        self.pool.news.role_of = self._role_of
         self._coordinators: dict[tuple[int, str], Node] = {}
         self._refreshing: asyncio.Task[None] | None = None
         self._refreshed_at = 0.0
@@ -115,7 +120,9 @@ class Cluster:
                 async with asyncio.timeout_at(deadline):
                     return await once()
             except TimeoutError:
-                raise last or self.trouble or Disconnected(f"no answer within {timeout} ms") from None
+                silent = self.pool.troubles()
+                text = f"no answer within {timeout} ms" + (f": {silent}" if silent else "")
+                raise last or self.trouble or Disconnected(text) from None
             except KafkaError as error:
                 if not error.retriable or loop.time() >= deadline:
                     raise
@@ -130,7 +137,7 @@ class Cluster:
     # Metadata
 
     async def topics(self, names: Iterable[str] | None, *, create: bool = False) -> dict[str, TopicView]:
-        """What the cluster says now about these topics (None: all of them)."""
+        """Return fresh metadata of these topics (None: of all)."""
         await self.refresh(names, create=create)
         if names is None:
             return dict(self.view.topics)
@@ -198,6 +205,14 @@ class Cluster:
         """Look the coordinator up again when it is needed next."""
         self._coordinators.pop((key_type, key), None)
 
+    def _role_of(self, node_id: int) -> str:
+        coordinates = (
+            f"{'transactional id' if kind else 'group'} {name!r}"
+            for (kind, name), node in self._coordinators.items()
+            if node.id == node_id
+        )
+        return role_in(self.view, node_id, coordinates)
+
     async def _any_connection(self) -> Connection:
         try:
             connection = await self.pool.connect_any(self.view.nodes.values(), self.bootstrap)
@@ -209,5 +224,5 @@ class Cluster:
 
     def _heard(self, trouble: Disconnected | None) -> None:
         before, self.trouble = self.trouble, trouble
-        if self.on_trouble is not None and (before is None) != (trouble is None):
+        if self.on_trouble is not None and type(before) is not type(trouble):
             self.on_trouble(trouble)

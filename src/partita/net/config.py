@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from partita.security.settings import PLAIN_TEXT, Security
+from partita.security.meaning import PLAIN_TEXT, Security
 
 DEFAULT_PORT = 9092
 _LISTENER_SCHEMES = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")

@@ -13,6 +13,7 @@ import random
 import socket
 import ssl
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
@@ -28,7 +29,7 @@ from partita.protocol.messages.api_versions import ApiVersionsRequest, ApiVersio
 from partita.protocol.primitives import Buffer, MalformedRequest, Message, Reader, Request
 
 if TYPE_CHECKING:
-    from partita.net.login import Login
+    from partita.net.secured.login import Login
 
 SOFTWARE_NAME = "partita"
 SOFTWARE_VERSION = "0.1.0"
@@ -38,7 +39,13 @@ _API_VERSIONS = 18
 _LOGIN_APIS = (17, 36)
 _RENEWED_FROM_MS = 1_000
 """A login that lasts less is not renewed: the broker closes the connection, and the next one logs in."""
+_IN_USE_S = 10.0
+"""A broker closes connections that are idle for much longer."""
 _RENEWAL_MS_MAX = 86_400_000
+_ACCEPTANCE = "does not accept the connection"
+_HANDSHAKE = "accepts connections, and does not answer the TLS handshake"
+_ANSWER = "accepts connections, and answers nothing: it hangs, or is no Kafka broker"
+_LOGIN = "answers, but does not finish the login"
 R = TypeVar("R", bound=Message)
 
 
@@ -68,7 +75,13 @@ class Connection(asyncio.BufferedProtocol):
         """The version of ApiVersions that this broker answers."""
         self.is_typical = True
         """False once another connection to the same address has found other versions there."""
+        self.lacks = _ACCEPTANCE
+        """The step that is waited for while the connection is opened, as the end of a sentence about the broker."""
         self.last_used = 0.0
+        self.was_in_use = False
+        """True once the connection has failed while requests waited for answers, or soon after one was sent."""
+        self.throttled: Callable[[int], None] | None = None
+        """Hears for how many ms the broker asks to be sent nothing."""
         self.traffic: Traffic | None = None
         """Where traffic is counted, if anywhere."""
         self._config = config
@@ -99,15 +112,20 @@ class Connection(asyncio.BufferedProtocol):
         access: Access | None = None,
         setup_timeout_ms: int | None = None,
         like: Connection | None = None,
+        begun: Callable[[Connection], None] | None = None,
     ) -> Connection:
         """Connect, agree on versions and log in. Raises Disconnected, VersionMismatch, TlsError, AuthenticationError.
 
+        `begun` is given the connection before it connects, so that `lacks` can be read while this waits.
+
         Without `access` one is made of the config's security, which loads its certificates for this connection alone.
         `like` is an open connection to the same address: its versions hold here, too, unless this broker's own answer
-        says otherwise, and then the connection fails. So no round trip is spent on them where nobody has to log in.
+        says otherwise, and then the connection fails. So without a login no round trip is spent on them.
         """
         timeout = (setup_timeout_ms or config.socket_connection_setup_timeout_ms) / 1000
         connection = cls(host, port, config)
+        if begun is not None:
+            begun(connection)
         connection._access = access = access or Access(config.security)
         try:
             async with asyncio.timeout(timeout):
@@ -118,8 +136,10 @@ class Connection(asyncio.BufferedProtocol):
             if like is not None and access.login is None:
                 connection._assume_versions_of(like)
                 return connection
+            connection.lacks = _ANSWER
             await connection._negotiate()
             if access.login is not None:
+                connection.lacks = _LOGIN
                 connection._renew_after(access.login, await access.login.log_in(connection))
         except BaseException:
             connection.close()
@@ -135,6 +155,8 @@ class Connection(asyncio.BufferedProtocol):
             endpoint = await names.connect(host, port)
         except (OSError, UnicodeError) as error:
             raise Disconnected(f"cannot connect to {host}:{port}: {names.reason(error)}") from None
+        if context is not None:
+            self.lacks = _HANDSHAKE
         try:
             await self._loop.create_connection(lambda: self, sock=endpoint, ssl=context, server_hostname=name)
         except (ssl.SSLError, ConnectionResetError, ConnectionAbortedError) as error:
@@ -144,6 +166,11 @@ class Connection(asyncio.BufferedProtocol):
             raise failure from None
         except OSError as error:
             raise Disconnected(f"cannot connect to {host}:{port}: {names.reason(error)}") from None
+
+    @property
+    def failure(self) -> KafkaError | None:
+        """Why the connection ended; None while it is open."""
+        return self._failure
 
     @property
     def address(self) -> str:
@@ -233,7 +260,7 @@ class Connection(asyncio.BufferedProtocol):
         self._write(message, self.version_for(message) if version is None else version)
 
     def close(self) -> None:
-        """Close now; whoever still waits gets Disconnected."""
+        """Close now; requests under way fail with Disconnected."""
         if self._transport is not None:
             self._transport.close()
         self._fail(Disconnected(f"connection to {self.host}:{self.port} was closed"))
@@ -275,6 +302,9 @@ class Connection(asyncio.BufferedProtocol):
     async def _negotiate(self) -> None:
         try:
             await self._agree_on_versions()
+        except RequestTimedOut:
+            within = f"no answer in {self._config.request_timeout_ms} ms"
+            raise Disconnected(f"{self.address} {self.lacks} ({within})") from None
         except Disconnected:
             if self._was_closed_by_broker and self._answers == 0 and self._access is not None:
                 protocol = self._access.security.protocol
@@ -404,6 +434,8 @@ class Connection(asyncio.BufferedProtocol):
         throttle_ms = getattr(response, "throttle_time_ms", 0)
         if throttle_ms > 0:
             self._muted_until = self._loop.time() + min(throttle_ms, THROTTLE_MS_MAX) / 1000
+            if self.throttled is not None:
+                self.throttled(throttle_ms)
         self._answers += 1
         if self.traffic is not None:
             now = self._loop.time()
@@ -438,6 +470,7 @@ class Connection(asyncio.BufferedProtocol):
         if self._transport is not None:
             self._transport.abort() if not self._transport.is_closing() else None
         waiting, self._in_flight = self._in_flight, {}
+        self.was_in_use = bool(waiting) or self._loop.time() - self.last_used < _IN_USE_S
         for request in waiting.values():
             if not request.future.done():
                 request.future.set_exception(type(failure)(*failure.args))

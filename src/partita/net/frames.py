@@ -1,8 +1,8 @@
-"""Cut a byte stream into length-prefixed frames, copying large ones not at all.
+"""Cut a byte stream into length-prefixed frames, without copying large ones.
 
 The receiver hands out the buffer the next bytes go to: small frames share one, a large frame gets its own, which grows
-with what really arrived and never by the announced length alone (faults.md C1). Buffers that nobody looks at any more
-are used again: fresh memory costs as much as filling it.
+with the bytes that arrived and never by the announced length alone (faults.md C1). Buffers without a view of them are
+used again: fresh memory costs as much as filling it.
 """
 
 from __future__ import annotations
@@ -99,7 +99,7 @@ class FrameReceiver:
 
 
 def _is_free(buffer: bytearray) -> bool:
-    """True if there is no view of it left: Python refuses to resize a buffer that somebody looks at."""
+    """True if there is no view of it left: Python refuses to resize a buffer that has one."""
     try:
         buffer.append(0)
     except BufferError:

@@ -1,4 +1,4 @@
-"""What a login needs of a connection."""
+"""The part of a connection that a login needs."""
 
 from __future__ import annotations
 

@@ -1,18 +1,26 @@
 """An event loop in a thread of its own, for the blocking faces of the clients.
 
-Background work (heartbeats, batches that linger) goes on there whatever the caller's thread does.
+Background work (heartbeats, batches that linger) goes on there whatever the caller's thread does, and whatever a
+callback raises. A loop that breaks all the same fails everything that waits for it, with the cause.
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
 import os
+import selectors
 import threading
 from collections.abc import Callable, Coroutine
+from concurrent.futures import Future, InvalidStateError
 from typing import Any, NoReturn, TypeVar
 
+from partita.net.errors import ThreadEndedError
+
 T = TypeVar("T")
+_LOG = logging.getLogger("partita.net")
+_OURS = threading.local()
 AFTER_FORK = "its connections and its thread belong to the parent, so make a new client in the child"
 
 
@@ -22,6 +30,14 @@ def not_pickled(client: object) -> NoReturn:
     raise TypeError(
         f"a {kind} cannot be pickled or copied: its connections and threads belong to this process. "
         f"Hand its options on, and make a {kind} where they arrive"
+    )
+
+
+def one_face_only(client: str) -> str:
+    """Say how to go on when a blocking call is made on a client that was entered with `async with`."""
+    return (
+        f"this {client} was entered with `async with`; its calls are awaited on the object that this gave. "
+        f"Make an Async{client} instead: `async with Async{client}(...) as {client.lower()}:`"
     )
 
 
@@ -44,20 +60,23 @@ class OneFace:
     def check_blocking(self) -> None:
         """Raise RuntimeError after `async with`: the call would run on another loop than the connections."""
         if self._is_async:
-            raise RuntimeError(
-                f"this {self._client} was entered with `async with`; call what that gave and await it: "
-                f"`async with {self._client}(...) as {self._client.lower()}:`"
-            )
+            raise RuntimeError(one_face_only(self._client))
 
 
 class LoopThread:
     """Start it, `run` coroutines on its loop from any other thread, stop it.
 
-    The thread does not survive a fork: in the child, `run` raises RuntimeError and `stop` has no effect.
+    The thread does not survive a fork: in the child, `run` raises RuntimeError and `stop` has no effect. If the loop
+    breaks, `failure` says why, `run` raises it, and `on_failure` is called with it.
     """
 
     def __init__(self, name: str) -> None:
         self.loop = asyncio.SelectorEventLoop()
+        self.failure: ThreadEndedError | None = None
+        self.on_failure: Callable[[ThreadEndedError], object] | None = None
+        self._lock = threading.Lock()
+        self._awaited: set[Future[Any]] = set()
+        self._is_stopping = False
         self._pid = os.getpid()
         self._thread = threading.Thread(target=self._main, name=name, daemon=True)
         self._thread.start()
@@ -75,12 +94,20 @@ class LoopThread:
         if threading.current_thread() is self._thread:
             coroutine.close()
             raise RuntimeError("a blocking call was made on the client's own event loop; it would wait for itself")
-        future = asyncio.run_coroutine_threadsafe(coroutine, self.loop)
+        with self._lock:
+            if self.failure is not None:
+                coroutine.close()
+                raise self.failure
+            future = asyncio.run_coroutine_threadsafe(coroutine, self.loop)
+            self._awaited.add(future)
         try:
             return future.result(timeout)
         except BaseException:
             future.cancel()
             raise
+        finally:
+            with self._lock:
+                self._awaited.discard(future)
 
     def call(self, function: Callable[[], object]) -> None:
         """Have the loop call a function soon."""
@@ -88,20 +115,73 @@ class LoopThread:
             self.loop.call_soon_threadsafe(function)
 
     def stop(self) -> None:
-        """Cancel what still runs, end the thread and close the loop. May be called again."""
+        """Cancel what still runs, end the thread and close the loop. May be called again, and on the loop itself."""
         if not self._thread.is_alive() or self.is_forked:
             return
-        self.loop.call_soon_threadsafe(self.loop.stop)
-        self._thread.join()
+        self._is_stopping = True
+        self.call(self.loop.stop)
+        if threading.current_thread() is not self._thread:
+            self._thread.join()
 
     def _main(self) -> None:
-        asyncio.set_event_loop(self.loop)
         try:
-            self.loop.run_forever()
+            run_unendingly(self.loop, lambda: self._is_stopping)
             left = asyncio.all_tasks(self.loop)
             for task in left:
                 task.cancel()
             self.loop.run_until_complete(asyncio.gather(*left, return_exceptions=True))
             self.loop.run_until_complete(self.loop.shutdown_asyncgens())
+        except BaseException as error:
+            self._failed(error)
         finally:
-            self.loop.close()
+            close_broken(self.loop)
+
+    def _failed(self, error: BaseException) -> None:
+        """The loop will run nothing any more: say so to all that wait for it, and to all who come later."""
+        name = threading.current_thread().name
+        failure = ThreadEndedError(f"the thread {name} has ended: {error!r}; make a new client")
+        failure.__cause__ = error
+        _LOG.error("%s", failure, exc_info=error)
+        with self._lock:
+            self.failure = failure
+            awaited = list(self._awaited)
+        if self.on_failure is not None:
+            self.on_failure(failure)
+        for future in awaited:
+            with contextlib.suppress(InvalidStateError):
+                future.set_exception(failure)
+
+
+def run_unendingly(loop: asyncio.AbstractEventLoop, is_over: Callable[[], bool]) -> None:
+    """Run the loop in a client's own thread until it is stopped.
+
+    `sys.exit()` in a callback ends a loop, and with it the thread, but not the program: so it is logged, and the loop
+    goes on with what else is due. Raises what breaks the loop itself.
+    """
+    asyncio.set_event_loop(loop)
+    _OURS.is_ours = True
+    while True:
+        try:
+            loop.run_forever()
+            return
+        except (SystemExit, KeyboardInterrupt) as error:
+            _LOG.error("%r was raised in a client's own thread, which goes on", error, exc_info=error)
+            if is_over():
+                return
+
+
+def is_ours() -> bool:
+    """True in a thread that a client has started, False in the application's threads."""
+    return getattr(_OURS, "is_ours", False)
+
+
+def close_broken(loop: asyncio.AbstractEventLoop) -> None:
+    """Close a loop that may have lost its descriptors to others."""
+    broken = (OSError, ValueError, RuntimeError)
+    with contextlib.suppress(*broken):
+        try:
+            loop.close()
+        except broken:
+            if isinstance(loop, asyncio.SelectorEventLoop):  # its selector is closed, so `close` ended half-way
+                loop._selector = selectors.SelectSelector()  # type: ignore[attr-defined]
+                loop.close()

@@ -1,7 +1,7 @@
 """Numbers about the connections of a client, by Kafka's names: the group of the client's network thread, and nodes.
 
 Mirrors Selector's and NetworkClient's sensors. The times of `io-*` come from the CPU clock of the thread that does the
-network's work: the time it worked is I/O, the rest is waiting (docs/decisions/0190).
+network's work: the time it worked is I/O, the rest is waiting (decision 190).
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ _CONNECTIONS = (
 
 
 class Traffic:
-    """What one connection records: its client's numbers, and its node's. Times are milliseconds."""
+    """One connection's measurements, for its client's numbers and its node's. Times are milliseconds."""
 
     __slots__ = ("_latency", "_network", "_sensors")
 

@@ -25,10 +25,10 @@ Address = tuple[socket.AddressFamily, tuple[Any, ...]]
 
 
 async def look_up(host: str, port: int, *, to_listen: bool = False) -> list[Address]:
-    """The addresses of a name, the system's favourite first. An address is its own answer. Never empty.
+    """Return the addresses of a name, in the system's order, never empty; an address is returned as it is.
 
     `to_listen` makes an empty `host` mean every interface. Raises OSError for a name that is not known, UnicodeError
-    for what cannot be a name. A look-up that nobody waits for any more ends in its own thread.
+    for text that cannot be a name. A look-up whose caller is cancelled ends in its own thread.
     """
     flags = socket.AI_PASSIVE if to_listen else 0
     try:
@@ -138,7 +138,7 @@ async def _connect_to(address: Address) -> socket.socket:
 
 
 async def _connected(endpoint: socket.socket, where: tuple[Any, ...]) -> None:
-    """What `sock_connect` of a loop does; uvloop's would look up even an address."""
+    """Connect as `sock_connect` of a loop does; uvloop's would look up even an address."""
     loop = asyncio.get_running_loop()
     if sys.platform == "win32":  # whose loop has no writers, and no uvloop is made for it
         await loop.sock_connect(endpoint, where)

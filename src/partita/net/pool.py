@@ -9,20 +9,30 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import Hashable, Iterable
+from collections import deque
+from collections.abc import Collection, Hashable, Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 
 from partita.errors import AuthenticationError, KafkaError, TlsError
 from partita.net import refusals
 from partita.net.access import Access
+from partita.net.broker_news import UNREACHABLE_AFTER_MS, Broker, BrokerNews
 from partita.net.config import ClientConfig, backoff_ms
 from partita.net.connection import Connection
-from partita.net.errors import Disconnected
+from partita.net.errors import Disconnected, NoAnswerYet, words_of
 from partita.net.metrics import NetworkMetrics
 from partita.protocol.metadata_view import Node
 
+NEXT_SERVER_AFTER_S = 0.4
+"""A server that has not answered for so long is tried no longer alone: one that hangs costs no more than this."""
+SILENT_AFTER_S = 2.0
+"""Once all servers are tried, the search for a broker fails after so long without an answer."""
 _IDLE_LOOK_S = 1.0
 """Connections are looked at once in so long at most."""
+
+Candidate = tuple[Hashable, str, int]
+"""The key of a connection, and where it leads."""
 
 
 @dataclass(slots=True)
@@ -34,6 +44,17 @@ class _Slot:
     suspicions: int = 0
     explanation: AuthenticationError | None = None
     opening: asyncio.Task[Connection] | None = field(default=None)
+    waiting: int = 0
+    """How many callers wait for the opening."""
+    attempt: Connection | None = None
+    """The connection that is being opened, until it is open."""
+    trouble: str = ""
+    """Why it could not be opened the last time."""
+
+    @property
+    def name(self) -> str:
+        """host:port, for messages."""
+        return f"{self.address[0]}:{self.address[1]}"
 
 
 class ConnectionPool:
@@ -44,6 +65,8 @@ class ConnectionPool:
         self._access = access or Access(config.security)
         self.metrics: NetworkMetrics | None = None
         """Where connections and their traffic are counted, if anywhere; set it before the first connection."""
+        self.news = BrokerNews()
+        """Reports of brokers that are needed and cannot be reached, that go and come back, and that throttle."""
         self._slots: dict[Hashable, _Slot] = {}
         self._is_closed = False
         self._was_answered = False
@@ -64,14 +87,16 @@ class ConnectionPool:
         return max(0.0, (slot.not_before - asyncio.get_running_loop().time()) * 1000)
 
     def prepare(self, key: Hashable, host: str, port: int) -> None:
-        """Begin to connect, if nobody has: the connection will be wanted soon. What fails is tried again then."""
+        """Begin to connect, unless that has begun: the connection is needed soon. A failure is tried again then."""
         if key not in self._slots:
             slot = self._slots[key] = _Slot((host, port))
             slot.opening = asyncio.get_running_loop().create_task(self._open(key, slot))
             slot.opening.add_done_callback(_heard)
 
-    async def connect(self, key: Hashable, host: str, port: int) -> Connection:
+    async def connect(self, key: Hashable, host: str, port: int, *, is_needed: bool = True) -> Connection:
         """The open connection of `key`, made if need be; waits out a back-off first.
+
+        A node that `is_needed`, where no other one would do, is reported when it cannot be reached.
 
         Raises Disconnected, AuthenticationError, VersionMismatch.
         """
@@ -89,13 +114,22 @@ class ConnectionPool:
             slot.opening = asyncio.get_running_loop().create_task(self._open(key, slot))
             slot.opening.add_done_callback(_heard)
         opening = slot.opening
+        if is_needed:
+            self._want(key)
+        slot.waiting += 1
         try:
             return await asyncio.shield(opening)
+        except Disconnected:
+            if is_needed:
+                self._missed(key)
+            raise
         except asyncio.CancelledError:
             if opening.cancelled() and not _is_being_cancelled():
                 # `drop` cancelled the opening, nobody cancelled this caller: its request is lost, and it must hear so.
                 raise Disconnected(f"the connection to {host}:{port} was dropped while it was being opened") from None
             raise
+        finally:
+            slot.waiting -= 1
 
     def _take_over(self, first: Connection, key: Hashable, slot: _Slot) -> Connection:
         """The connection that found the cluster serves the first node that turns out to have its address."""
@@ -103,30 +137,121 @@ class ConnectionPool:
         slot.connection, slot.failures, slot.not_before = first, 0, 0.0
         if self.metrics is not None:
             first.traffic = self.metrics.traffic(key)
+        self._reached(key, first)
         return first
+
+    def _broker(self, key: Hashable) -> Broker:
+        node, address = _node_of(key), self._slots[key].name
+        return Broker(key if node is None else node, node, address)
+
+    def _want(self, key: Hashable) -> None:
+        if self.news.wanted(self._broker(key), _now_ms(), others_answer=bool(self._open_ones())):
+            asyncio.get_running_loop().call_later(UNREACHABLE_AFTER_MS / 1000, self._look_for, key)
+
+    def _look_for(self, key: Hashable) -> None:
+        """A connection in the making can be silent for long: look at it when it is overdue."""
+        if self._slots[key].waiting:
+            self._missed(key)
+
+    def _missed(self, key: Hashable) -> None:
+        if self._open_ones() and not self._is_closed:
+            self.news.missed(self._broker(key), self._trouble_with(key), _now_ms())
+
+    def _reached(self, key: Hashable, connection: Connection) -> None:
+        broker = self._broker(key)
+        connection.throttled = lambda throttle_ms: self.news.throttled(broker, throttle_ms, _now_ms())
+        self.news.reached(broker, _now_ms())
 
     async def connect_any(self, nodes: Iterable[Node], bootstrap: Iterable[tuple[str, int]]) -> Connection:
         """The least loaded open connection, else one to the first node or bootstrap server that answers.
 
-        Raises Disconnected, or AuthenticationError when none can be had and at least one broker refuses us.
+        They are tried side by side, each `NEXT_SERVER_AFTER_S` after the one before it. Raises Disconnected with what
+        became of each, once all have failed or the last has been silent for `SILENT_AFTER_S`; AuthenticationError when
+        none can be had and at least one broker refuses us.
         """
-        known = [(node.id, node.host, node.port) for node in nodes]
-        random.shuffle(known)
-        candidates: list[tuple[Hashable, str, int]] = [*known]
+        found = await self._find_any(nodes, tuple(bootstrap))
+        self.news.found_by = found.address
+        return found
+
+    async def _find_any(self, nodes: Iterable[Node], bootstrap: tuple[tuple[str, int], ...]) -> Connection:
+        self.news.bootstrap = tuple(f"{host}:{port}" for host, port in bootstrap)
+        candidates: list[Candidate] = [(node.id, node.host, node.port) for node in nodes]
+        random.shuffle(candidates)
         candidates += [(("bootstrap", host, port), host, port) for host, port in bootstrap]
         is_open = [c for key, _, _ in candidates if (c := self.open_connection(key)) is not None]
         if is_open:
             return min(is_open, key=lambda connection: connection.in_flight_count)
+        by_address: dict[tuple[str, int], Candidate] = {}
+        for candidate in candidates:
+            by_address.setdefault(candidate[1:], candidate)
+        return await self._first_of(sorted(by_address.values(), key=lambda candidate: self.wait_ms(candidate[0])))
+
+    async def _first_of(self, candidates: Iterable[Candidate]) -> Connection:
+        """The first that is ready. Each has a short time alone; who fails makes room for the next at once."""
+        loop = asyncio.get_running_loop()
+        waiting = deque(candidates)
+        running: dict[asyncio.Task[Connection], Candidate] = {}
         failures: dict[str, KafkaError] = {}
-        for key, host, port in sorted(candidates, key=lambda candidate: self.wait_ms(candidate[0])):
-            try:
-                return await self.connect(key, host, port)
-            except (Disconnected, AuthenticationError) as error:
-                failures[str(error)] = error
-        refused = [error for error in failures.values() if isinstance(error, AuthenticationError)]
-        if refused or len(failures) == 1:
-            raise refused[0] if refused else next(iter(failures.values()))
-        raise Disconnected("; ".join(failures) or "no node to connect to")
+        given_up_at = 0.0
+        try:
+            while waiting or running:
+                if waiting:
+                    candidate = waiting.popleft()
+                    attempt = loop.create_task(self.connect(*candidate, is_needed=False))
+                    attempt.add_done_callback(_heard)
+                    running[attempt] = candidate
+                    given_up_at = loop.time() + SILENT_AFTER_S
+                patience = NEXT_SERVER_AFTER_S if waiting else given_up_at - loop.time()
+                await asyncio.wait(running, timeout=max(0.0, patience), return_when=asyncio.FIRST_COMPLETED)
+                for attempt in [attempt for attempt in running if attempt.done()]:
+                    del running[attempt]
+                    error = attempt.exception()
+                    if error is None:
+                        self._let_go(running)
+                        return attempt.result()
+                    if not isinstance(error, KafkaError):
+                        raise error
+                    failures[words_of(error)] = error
+                if not waiting and loop.time() >= given_up_at:
+                    break
+            raise self._none_of(failures, [key for key, _, _ in running.values()])
+        finally:
+            for attempt in running:
+                attempt.cancel()
+
+    def _let_go(self, losers: Mapping[asyncio.Task[Connection], Candidate]) -> None:
+        """Another was first: close what was opened for these alone."""
+        for attempt, (key, _, _) in losers.items():
+            attempt.add_done_callback(partial(self._drop_unused, key))
+
+    def _drop_unused(self, key: Hashable, _: asyncio.Task[Connection]) -> None:
+        slot = self._slots[key]
+        if not slot.waiting and (slot.connection is None or not slot.connection.in_flight_count):
+            self.drop(key)
+
+    def _none_of(self, failures: Mapping[str, KafkaError], silent: Collection[Hashable]) -> KafkaError:
+        """One error for all that were tried. Those that are silent may still answer: the next call waits for them, too.
+
+        What time does not heal comes first: a refusal.
+        """
+        certain = next((error for error in failures.values() if not error.retriable), None)
+        told = [*failures, *filter(None, map(self._trouble_with, silent))]
+        if certain is not None or len(failures) == len(told) == 1:
+            return certain or next(iter(failures.values()))
+        kind = NoAnswerYet if silent else Disconnected
+        return kind("; ".join(dict.fromkeys(told)) or "no node to connect to")
+
+    def _trouble_with(self, key: Hashable) -> str:
+        """The step that a connection in the making waits for, else its last failure; "" if nothing is amiss."""
+        slot = self._slots.get(key)
+        if slot is None or (slot.connection is not None and slot.connection.is_open):
+            return ""
+        return slot.trouble if slot.attempt is None else f"{slot.attempt.address} {slot.attempt.lacks}"
+
+    def troubles(self) -> str:
+        """For a message: each connection that is being opened, and the step it waits for."""
+        opening = (slot.attempt for slot in self._slots.values())
+        return "; ".join(dict.fromkeys(f"{each.address} {each.lacks}" for each in opening if each is not None))
 
     def drop(self, key: Hashable) -> None:
         """Close the connection of `key`; what it waits for fails."""
@@ -150,7 +275,7 @@ class ConnectionPool:
             self._idle_timer = loop.call_at(when, self._close_idle)
 
     def _close_idle(self) -> None:
-        """Close what nobody has used for so long, before the broker does it in the middle of a request."""
+        """Close connections idle for connections.max.idle.ms, before the broker does so in the middle of a request."""
         self._idle_timer = None
         oldest = asyncio.get_running_loop().time() - self.config.connections_max_idle_ms / 1000
         for key, slot in self._slots.items():
@@ -192,6 +317,17 @@ class ConnectionPool:
         if slot.suspicions >= refusals.SUSPICIONS_MAX and slot.explanation is not None:
             slot.suspicions -= 1
             raise slot.explanation
+        try:
+            return await self._open_now(key, slot)
+        except KafkaError as error:
+            slot.trouble = words_of(error)
+            if type(error) is Disconnected and slot.name not in self.news.bootstrap:
+                raise Disconnected(f"{slot.trouble}{_told_by_cluster(key)}") from None
+            raise
+        finally:
+            slot.attempt = None
+
+    async def _open_now(self, key: Hashable, slot: _Slot) -> Connection:
         host, port = slot.address
         config = self.config
         setup = min(
@@ -200,7 +336,13 @@ class ConnectionPool:
         )
         try:
             connection = await Connection.open(
-                host, port, config, access=self._access, setup_timeout_ms=setup, like=self._like(slot.address)
+                host,
+                port,
+                config,
+                access=self._access,
+                setup_timeout_ms=setup,
+                like=self._like(slot.address),
+                begun=partial(setattr, slot, "attempt"),
             )
         except refusals.Suspected as error:
             self._failed(slot)
@@ -230,6 +372,7 @@ class ConnectionPool:
         return next((c for c in open_ones if c is not None and c.is_open and c.was_answered and c.is_typical), None)
 
     def _opened(self, key: Hashable, connection: Connection) -> None:
+        self._reached(key, connection)
         self._count("connection-creation")
         if self.metrics is not None:
             connection.traffic = self.metrics.traffic(key)
@@ -244,9 +387,13 @@ class ConnectionPool:
     def _lost(self, connection: Connection) -> None:
         self._count("connection-close")
         self._was_answered = self._was_answered or connection.was_answered
-        slot = next((slot for slot in self._slots.values() if slot.connection is connection), None)
-        if slot is not None:
+        key = next((key for key, slot in self._slots.items() if slot.connection is connection), None)
+        if key is not None:
+            slot = self._slots[key]
             slot.connection = None
+            slot.trouble = words_of(connection.failure)
+            if connection.was_in_use:
+                self.news.lost(self._broker(key), slot.trouble, _now_ms())
             self._failed(slot)
             if connection.was_cut_off:
                 protocol = self._access.security.protocol
@@ -284,14 +431,22 @@ def _is_being_cancelled() -> bool:
 
 
 def _heard(opening: asyncio.Task[Connection]) -> None:
-    """A failure nobody waits for any more is no loss."""
+    """Fetch the failure, so that asyncio does not complain of one that no caller waits for."""
     if not opening.cancelled():
         opening.exception()
 
 
 def _told_by_cluster(key: Hashable) -> str:
     """Nodes are reached at the addresses that the cluster's metadata names."""
+    node = _node_of(key)
+    return "" if node is None else f" (the cluster calls its broker {node} by this address: advertised.listeners)"
+
+
+def _node_of(key: Hashable) -> int | None:
+    """The node that a connection leads to, if its id is known: a coordinator has a connection of its own."""
     node = key[1] if isinstance(key, tuple) and key[0] == "coordinator" else key
-    return (
-        f" (the cluster calls its broker {node} by this address: advertised.listeners)" if isinstance(node, int) else ""
-    )
+    return node if isinstance(node, int) else None
+
+
+def _now_ms() -> float:
+    return asyncio.get_running_loop().time() * 1000

@@ -1,16 +1,20 @@
 """Why a broker cannot be reached securely, in words that name the cure. (security.md 19.)
 
-What is certain is raised as `TlsError` or `AuthenticationError`. What a broker that restarts could also have caused is
-`Suspected`: retriable, and told after it has happened several times in a row.
+A certain cause is raised as `TlsError` or `AuthenticationError`. A failure that a restarting broker could also have
+caused is `Suspected`: retriable, and reported after it has happened several times in a row.
 """
 
 from __future__ import annotations
 
 import ssl
-from datetime import UTC, datetime
+import time
+from typing import TYPE_CHECKING
 
 from partita.errors import AuthenticationError, KafkaError, TlsError
 from partita.net.errors import Disconnected
+
+if TYPE_CHECKING:
+    from datetime import datetime
 
 SUSPICIONS_MAX = 3
 _TLS_ALERT = b"\x15\x03"
@@ -43,7 +47,7 @@ def speaks_text(head: bytes) -> bool:
 
 
 def no_broker(address: str, head: bytes) -> Disconnected:
-    """What answered speaks another protocol."""
+    """The error for an answer in another protocol."""
     begin = head.split(b"\r")[0].decode("ascii", "replace")
     return Disconnected(f"{address} is no Kafka broker: what it answers begins with {begin!r}")
 
@@ -95,9 +99,9 @@ def _untrusted(host: str, port: int, error: ssl.SSLCertVerificationError) -> str
     names, issuer, ended = _look_at(host, port)
     if error.verify_code == _EXPIRED:
         when = f" on {ended:%Y-%m-%d}" if ended else ""
-        now = datetime.now(UTC)
+        now = time.strftime("%Y-%m-%d %H:%M", time.gmtime())
         return (
-            f"the certificate of {address} ended{when} (now is {now:%Y-%m-%d %H:%M} UTC): "
+            f"the certificate of {address} ended{when} (now is {now} UTC): "
             "the broker needs a new one, or this machine's clock is wrong"
         )
     if error.verify_code in (_HOST_MISMATCH, _IP_MISMATCH) or "match" in (error.verify_message or "").lower():

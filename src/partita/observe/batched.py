@@ -50,7 +50,7 @@ R = TypeVar("R", bound=Message)
 
 @dataclass(frozen=True, slots=True)
 class Committed:
-    """One committed offset as the coordinator tells it."""
+    """One committed offset as the coordinator reports it."""
 
     topic: str
     partition: int
@@ -154,7 +154,7 @@ def _consumer(node: int, group: DescribedConsumerGroup) -> GroupSeen:
 
 
 async def commits_of(cluster: Cluster, node: int, group_ids: Sequence[str]) -> dict[str, list[Committed] | str]:
-    """What groups of one coordinator have committed; for a group that is refused, the error's name."""
+    """Return the committed offsets of groups of one coordinator; for a refused group the error's name."""
     connection = await cluster.connection(node)
     many = connection.version_for(OffsetFetchRequest(), NAMES_UP_TO) >= MANY_GROUPS_FROM
     found: dict[str, list[Committed] | str] = {}

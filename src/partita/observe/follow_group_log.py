@@ -10,12 +10,12 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from partita.consumer.shell.client import AsyncConsumer
-from partita.consumer.topic_partition import TopicPartition
 from partita.errors import KafkaError
 from partita.group import partition_for
 from partita.group.records.read_back import LogRecord
 from partita.observe.kept import Kept
 from partita.observe.log_facts import LogReader
+from partita.offsets.topic_partition import TopicPartition
 
 LOG_TOPIC = "__consumer_offsets"
 RECORDS_MAX = 1_000_000

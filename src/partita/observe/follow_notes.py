@@ -1,4 +1,4 @@
-"""Follows the notes of a Partita broker over its control endpoint, and keeps what they tell of groups as facts."""
+"""Follows the notes of a Partita broker over its control endpoint, and keeps them as facts about groups."""
 
 from __future__ import annotations
 

@@ -94,7 +94,7 @@ class Series:
         return self.fine.row(-1) if len(self.fine) else None
 
     def rows(self) -> list[tuple[int, ...]]:
-        """What is kept, oldest first: coarse rows up to where the fine ones begin."""
+        """Return the kept rows, oldest first: coarse rows up to where the fine ones begin."""
         fine = list(self.fine.rows())
         begin = fine[0][0] if fine else None
         return [row for row in self.coarse.rows() if begin is None or row[0] < begin] + fine
@@ -244,10 +244,6 @@ class History:
         """The newest rebalance of a group that was seen."""
         seen = self._rebalances.get(group_id)
         return seen[-1] if seen else None
-
-    def rebalances_per_hour(self, group_id: str, now_ms: int) -> int:
-        """How many rebalances of the group were seen in the last hour."""
-        return sum(seen.at_ms > now_ms - HOUR_MS for seen in self._rebalances.get(group_id, ()))
 
 
 def _age(now_ms: int, committed: int, before: Sequence[int], after: Sequence[int]) -> int:

@@ -32,7 +32,7 @@ class LogReader:
         """Records that could not be read."""
 
     def read(self, record: LogRecord) -> Iterator[Fact]:
-        """What one record adds. A record that cannot be read is counted and passed over."""
+        """Add the facts of one record. An unreadable record is counted and skipped."""
         try:
             if record.key is not None:
                 yield from self._facts(record.key, record)
@@ -136,5 +136,5 @@ def _member(member: GroupMetadataValueMember) -> Member:
 
 
 def _is_abandoned(value: GroupMetadataValue) -> bool:
-    """Nobody leads and nobody has an assignment; a group without a leader that has one was downgraded to classic."""
+    """Whether the generation has neither leader nor assignments; with assignments alone it is a downgraded group."""
     return value.leader is None and bool(value.members) and not any(member.assignment for member in value.members)

@@ -1,4 +1,4 @@
-"""A Partita broker's notes as facts: what the coordinator tells of itself. Pure."""
+"""Converts a Partita broker's notes to facts reported by the coordinator itself. Pure."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from partita.explain import Account, explain
-from partita.explain.facts import Assigned, Fact, Forgotten, Member, Replaced, Sure, ToldCause, What
+from partita.explain.facts import Assigned, Fact, Forgotten, Member, Replaced, Sure, ToldCause
+from partita.wording import What
 
 _WORDS = {what.value: what for what in What}
 
@@ -35,7 +36,7 @@ class NoteReader:
         self._epochs: dict[str, int] = {}
 
     def read(self, note: Mapping[str, Any]) -> Iterator[Fact]:
-        """What one note adds; most add nothing."""
+        """Add the facts of one note; most have none."""
         match note["note"]:
             case "RebalanceStarted":
                 self._began.setdefault(note["group_id"], note["wall_ms"])
@@ -91,7 +92,7 @@ class NoteReader:
             yield self._assigned(note, note["epoch"], members, note["assignor"])
 
     def _gone(self, note: Mapping[str, Any]) -> Iterator[Fact]:
-        """The last member of a KIP-848 group is gone: there will be no target to tell so."""
+        """The last member of a KIP-848 group left, so no target follows that would show it."""
         group = note["group_id"]
         if group in self._members:
             left = tuple(m for m in self._members[group] if m.member_id != note["cause"]["member_id"])

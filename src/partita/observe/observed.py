@@ -1,6 +1,6 @@
-"""Everything that is known of a cluster now, in memory. One writer fills it; readers are told when it has changed.
+"""The current state of a cluster, in memory. One writer fills it; readers are notified of changes.
 
-Belongs to one event loop. Whoever reads between two awaits sees one consistent state.
+Belongs to one event loop. A reader sees one consistent state between two awaits.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class Observed:
     def __init__(self, bootstrap: str) -> None:
         self.bootstrap = bootstrap
         self.boot = secrets.token_hex(4)
-        """Tells this run of the observer from others, so that a version number of another run means nothing here."""
+        """Identifies this run of the observer, since version numbers of another run have no meaning here."""
         self.cluster_id: str | None = None
         self.controller_id = -1
         self.nodes: dict[int, NodeSeen] = {}
@@ -53,7 +53,7 @@ class Observed:
         self._changed = asyncio.Event()
 
     def publish(self, now_ms: int) -> None:
-        """Tell readers that a look has ended."""
+        """Notify readers that a poll has ended."""
         self.seen_ms = now_ms
         self.version += 1
         self._changed.set()
@@ -66,11 +66,11 @@ class Observed:
                 await asyncio.wait_for(self._changed.wait(), timeout_s)
 
     def view(self, group_id: str, now_ms: int) -> None:
-        """Somebody looks at this group: it is polled more often for a while."""
+        """Note that a user views this group: it is polled more often for a while."""
         self._viewed[group_id] = now_ms
 
     def viewed(self, now_ms: int) -> list[str]:
-        """The groups that somebody looks at."""
+        """Return the groups that users are viewing."""
         self._viewed = {name: at for name, at in self._viewed.items() if at > now_ms - VIEWED_FOR_MS}
         return [name for name in self._viewed if name in self.groups]
 
@@ -111,7 +111,7 @@ class Observed:
 
 
 def change_of(before: GroupSeen | None, now: GroupSeen) -> str:
-    """What happened to members and their partitions between two looks, in words; empty if nothing did."""
+    """Describe the changes of members and their partitions between two polls; empty if there are none."""
     if before is None or before.seen_ms == 0:
         return ""
     was, are = {m.member_id: m for m in before.members}, {m.member_id: m for m in now.members}

@@ -1,4 +1,4 @@
-"""Look at a cluster again and again: every 10 s at everything, every second at the groups that somebody views.
+"""Polls a cluster: everything every 10 s, and the groups that users view every second.
 
 Requests are batched: one per coordinator for many groups, one per leader for many partitions. A node, partition or
 group that cannot be looked at keeps what was seen of it before, with the name of the error; the rest goes on.
@@ -74,11 +74,11 @@ class ClusterPoller:
             self._admin = None
 
     async def look_safely(self) -> bool:
-        """Look at everything once; a failure is told in `observed.trouble`, and False is returned."""
+        """Poll everything once; a failure is stored in `observed.trouble`, and False is returned."""
         return await self._safely(self.look)
 
     async def _safely(self, look: Callable[[], Awaitable[None]]) -> bool:
-        """One look; a cluster that cannot be reached is told to the readers and is no reason to stop."""
+        """Poll once; an unreachable cluster is reported to the readers and does not stop the loop."""
         try:
             await look()
         except (KafkaError, OSError, TimeoutError, ValueError) as error:

@@ -1,4 +1,4 @@
-"""What one look at a cluster shows: frozen values. An `error` says why something could not be looked at.
+"""Results of one poll of a cluster, as frozen values. An `error` says why something could not be polled.
 
 Values with an error keep what was seen before, so that one bad partition or node does not hide the rest.
 """
@@ -65,7 +65,7 @@ class MemberSeen:
 
 @dataclass(frozen=True, slots=True)
 class CommitSeen:
-    """What a group has committed for one partition; `moved_ms` is when it was first seen at this offset."""
+    """Committed offset of a group for one partition; `moved_ms` is when it was first seen at this offset."""
 
     topic: str
     partition: int
@@ -76,7 +76,7 @@ class CommitSeen:
 
 @dataclass(frozen=True, slots=True)
 class GroupSeen:
-    """One group as its coordinator describes it. `epoch` is None for a classic group, which tells no generation.
+    """One group as its coordinator describes it. `epoch` is None for a classic group, which does not report one.
 
     `state_since_ms` is when it was first seen in this state.
     """

@@ -1,14 +1,18 @@
+# cython: freethreading_compatible=True
 """Records waiting to be sent: one queue of batches per partition, counted against the buffer.
 
-A batch is ready when it is full, when it has waited for linger.ms, or when somebody is flushing. Batches of a
+A batch is ready when it is full, when it has waited for linger.ms, or when a flush is under way. Batches of a
 partition leave in the order they were filled in; one that must be sent again goes back to its place. Sequence numbers
-are given when a batch leaves for the first time. (Kafka: RecordAccumulator, TransactionManager's partition map.)
+are given when a batch leaves for the first time. Compiled by Cython when a compiler is there (its types:
+accumulator.pxd); the same file runs uncompiled. (Kafka: RecordAccumulator, TransactionManager's partition map.)
 """
 
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 
 from partita.producer.batch import Batch, NewRecord
 from partita.producer.config import ProducerConfig
@@ -16,13 +20,16 @@ from partita.producer.delivery import Delivery
 from partita.records.builder import BatchBuilder
 
 WINDOW = 5
-"""Batches of a producer that a partition remembers, to tell duplicates from gaps."""
+"""Batches of a producer that a partition remembers, to distinguish duplicates from gaps."""
+WIDE_BYTES = 262_144
+"""The largest batch of many records that come at once, where batch.size is less."""
+NO_GAP = 1 << 62
 _SEQUENCE_END = 2**31
 
 
 @dataclass(slots=True, eq=False)
 class PartitionQueue:
-    """What waits for one partition, what is under way, and its idempotent state."""
+    """One partition's waiting batches, those under way, and its idempotent state."""
 
     topic: str
     partition: int
@@ -31,42 +38,73 @@ class PartitionQueue:
     producer_id: int = -1
     producer_epoch: int = -1
     next_sequence: int = 0
-    next_order: int = 0
+    next_serial: int = 0
+    bytes_max: int = 1 << 62
+    """The topic refused a batch of twice as many bytes: new ones are no larger."""
     must_bump: bool = False
     """A sequence number is lost: go on with a new epoch once nothing is in flight."""
+    gap: int = NO_GAP
+    """No batch of this serial or a later one is in the log, so they can be numbered anew."""
     is_begun: bool = False
     """Has the broker taken a batch of this epoch?"""
 
     def may_send(self) -> bool:
         """True while the broker will still know every batch that is not acknowledged, should it come again."""
-        if self.must_bump:
+        first = self.waiting[0]
+        if self.needs_epoch(first):
             return not self.in_flight
-        if self.waiting[0].is_sequenced:
-            return len(self.in_flight) < WINDOW
-        return all(self.next_order - batch.order < WINDOW for batch in self.in_flight)
+        return all(first.serial - batch.serial < (1 if first.is_behind else WINDOW) for batch in self.in_flight)
+
+    def needs_epoch(self, batch: Batch) -> bool:
+        """True if the batch can only leave in a new epoch.
+
+        After a number was lost, one that may be in the log already keeps its own: otherwise it could come twice.
+        """
+        return self.must_bump and not (batch.is_sequenced and batch.serial < self.gap)
 
     def is_first(self, batch: Batch) -> bool:
         """True if no earlier batch is still to be acknowledged."""
-        return all(other.serial >= batch.serial for other in (*self.in_flight, *self.waiting))
+        return all(other.serial >= batch.serial for other in (*self.in_flight, *islice(self.waiting, 1)))
+
+    def has_earlier_in_flight(self, batch: Batch) -> bool:
+        """True if an earlier batch is under way."""
+        return any(other.serial < batch.serial for other in self.in_flight)
 
     def put_back(self, batch: Batch) -> None:
         """Return a batch to its place among the waiting ones."""
         place = sum(other.serial < batch.serial for other in self.waiting)
         self.waiting.insert(place, batch)
 
+    def replace(self, batch: Batch, parts: Sequence[Batch]) -> None:
+        """Put new batches in the place of one that was under way."""
+        self.in_flight.remove(batch)
+        more = len(parts) - 1
+        for later in (*self.in_flight, *self.waiting):
+            later.serial += more if later.serial > batch.serial else 0
+        self.gap += more if batch.serial < self.gap < NO_GAP else 0
+        self.next_serial += more
+        for number, part in enumerate(parts):
+            part.serial = batch.serial + number
+            self.put_back(part)
+
     def give_sequence(self, batch: Batch) -> None:
         """Give a batch that leaves for the first time the next sequence numbers of the partition."""
         batch.producer_id, batch.producer_epoch = self.producer_id, self.producer_epoch
-        batch.base_sequence, batch.order = self.next_sequence, self.next_order
-        self.next_order += 1
-        self.next_sequence = (self.next_sequence + batch.builder.records_count) % _SEQUENCE_END
+        batch.base_sequence = self.next_sequence
+        self.next_sequence = sequence_after(batch)
 
     def start_epoch(self, producer_id: int, producer_epoch: int) -> None:
         """Number from 0 again; whatever waits with an old number gets a new one."""
         self.producer_id, self.producer_epoch, self.next_sequence = producer_id, producer_epoch, 0
         self.must_bump = self.is_begun = False
+        self.gap = NO_GAP
         for batch in self.waiting:
-            batch.base_sequence = -1
+            batch.base_sequence, batch.is_behind = -1, False
+
+
+def sequence_after(batch: Batch) -> int:
+    """The sequence number of the record after a batch that has numbers."""
+    return (batch.base_sequence + batch.builder.records_count) % _SEQUENCE_END
 
 
 class Accumulator:
@@ -80,7 +118,6 @@ class Accumulator:
         self.is_completing = False
         """A transaction is being committed: nothing lingers."""
         self._config = config
-        self._serial = 0
 
     def queue(self, topic: str, partition: int) -> PartitionQueue:
         """The queue of a partition; it is created when first asked for."""
@@ -94,7 +131,12 @@ class Accumulator:
         return self.used_bytes < self._config.buffer_memory
 
     def append(self, delivery: Delivery, record: NewRecord, partition: int, now_ms: int) -> bool:
-        """Put a record into the partition's last batch or a new one; True if the sender should have a look."""
+        """Put a record into the partition's last batch or a new one; True if the sender should have a look.
+
+        Raises TypeError for a timestamp that is no whole number, which an interceptor may have left.
+        """
+        if not isinstance(record.timestamp, int):  # compiled code would cut a fraction off without a word
+            raise TypeError(f"the timestamp of a record is a whole number of ms, not {record.timestamp!r}")
         queue = self.queues.get((record.topic, partition)) or self.queue(record.topic, partition)
         last = queue.waiting[-1] if queue.waiting else None
         if last is not None and not last.is_closed and not last.attempts:
@@ -105,13 +147,28 @@ class Accumulator:
                 delivery.placed(last, builder.records_count - 1)
                 return self._close_if_full(last)
             last.is_closed = True
-        batch = self._new_batch(record.topic, partition, now_ms)
+        batch = self._new_batch(queue, now_ms)
         batch.builder.append(record.timestamp, record.key, record.value, record.headers)
         self.used_bytes += batch.builder.size_in_bytes
         delivery.placed(batch, 0)
         queue.waiting.append(batch)
         self._close_if_full(batch)
         return True
+
+    def open_wide(self, topic: str, partition: int, now_ms: int) -> Batch:
+        """The batch that is filled next, made wide enough for many records that come at once; a new one is empty.
+
+        A batch larger than batch.size costs no memory ahead of its records, and far fewer requests.
+        """
+        queue = self.queue(topic, partition)
+        batch = queue.waiting[-1] if queue.waiting else None
+        if batch is None or batch.is_closed or batch.attempts:
+            batch = self._new_batch(queue, now_ms)
+            self.used_bytes += batch.builder.size_in_bytes
+            queue.waiting.append(batch)
+        builder = batch.builder
+        builder.max_bytes = max(builder.max_bytes, min(WIDE_BYTES, self._config.max_request_size, queue.bytes_max))
+        return batch
 
     def is_ready(self, queue: PartitionQueue, now_ms: int) -> bool:
         """True if the first waiting batch of the queue may leave now; the queue must not be empty."""
@@ -142,13 +199,15 @@ class Accumulator:
         """Every batch that is waiting or in flight."""
         return [batch for queue in self.queues.values() for batch in (*queue.in_flight, *queue.waiting)]
 
-    def _new_batch(self, topic: str, partition: int, now_ms: int) -> Batch:
+    def _new_batch(self, queue: PartitionQueue, now_ms: int) -> Batch:
         config = self._config
-        self._serial += 1
-        builder = BatchBuilder(codec=config.codec, max_bytes=max(1, config.batch_size), level=config.codec_level)
-        return Batch(topic, partition, builder, now_ms, self._serial, config.transactional_id is not None)
+        max_bytes = max(1, min(config.batch_size, queue.bytes_max))
+        builder = BatchBuilder(codec=config.codec, max_bytes=max_bytes, level=config.codec_level)
+        serial = queue.next_serial
+        queue.next_serial += 1
+        return Batch(queue.topic, queue.partition, builder, now_ms, serial, config.transactional_id is not None)
 
     def _close_if_full(self, batch: Batch) -> bool:
-        if batch.builder.size_in_bytes >= self._config.batch_size:
+        if batch.builder.size_in_bytes >= batch.builder.max_bytes:
             batch.is_closed = True
         return batch.is_closed

@@ -11,8 +11,9 @@ from dataclasses import dataclass
 
 from partita.client_options import CLIENT_OPTIONS
 from partita.options import ConfigError, Option, Value, check_options
+from partita.producer.named_partitioners import NAMED
 from partita.records.compression import codec_number
-from partita.security.settings import Security, security_of
+from partita.security.meaning import Security, security_of
 
 MAX_IN_FLIGHT_IDEMPOTENT = 5
 RETRIES_MAX = 2_147_483_647
@@ -35,7 +36,8 @@ OPTIONS: tuple[Option, ...] = (
     Option("max_in_flight_requests_per_connection", "int", 5, "requests sent ahead of their answers", minimum=1),
     Option("delivery_timeout_ms", "int", 120_000, "a record is delivered within this or fails", minimum=0),
     Option("retries", "int", RETRIES_MAX, "how often a batch is sent again", minimum=0, maximum=RETRIES_MAX),
-    Option("partitioner_class", "any", None, "f(topic, key, value, partition_count) -> partition", nullable=True),
+    Option("partitioner_class", "any", None, "consistent_random or another of librdkafka's names, or "
+           "f(topic, key, value, partition_count) -> partition", nullable=True),
     Option("partitioner_ignore_keys", "bool", False, "spread records with keys too"),
     Option("partitioner_adaptive_partitioning_enable", "bool", True, "give slow partitions fewer records"),
     Option("partitioner_availability_timeout_ms", "int", 0, "how long a slow node may hold batches back", minimum=0),
@@ -74,7 +76,7 @@ class ProducerConfig:
     retries: int
     retry_backoff_ms: int
     retry_backoff_max_ms: int
-    partitioner: Callable[..., int] | None
+    partitioner: Callable[..., int | None] | None
     ignore_keys: bool
     adaptive: bool
     transactional_id: str | None
@@ -172,10 +174,14 @@ def _level(values: Mapping[str, Value], codec: str, given: set[str]) -> int | No
     return level if name in given and not (codec == "gzip" and level == -1) else None
 
 
-def _partitioner(given: object) -> Callable[..., int] | None:
+def _partitioner(given: object) -> Callable[..., int | None] | None:
+    if isinstance(given, str):
+        if given not in NAMED:
+            raise ConfigError(f"partitioner_class must be one of {', '.join(NAMED)}, or a function, not {given!r}")
+        return NAMED[given]
     if isinstance(given, type):
         given = given()
     chosen = getattr(given, "partition", given)
-    if isinstance(given, str) or (chosen is not None and not callable(chosen)):
+    if chosen is not None and not callable(chosen):
         raise ConfigError(f"partitioner_class must be callable or have a method partition, not {given!r}")
     return chosen

@@ -7,18 +7,17 @@ the transaction; its requests come out of `poll` as well. (Kafka: Sender, Transa
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
 from partita.errors import KafkaError, error_for
-from partita.plurals import count
-from partita.producer.accumulator import Accumulator, PartitionQueue
-from partita.producer.answers import Verdict, judge
+from partita.producer.accumulator import NO_GAP, Accumulator, PartitionQueue, sequence_after
+from partita.producer.answers import TOO_LARGE, Place, Verdict, judge
 from partita.producer.batch import Batch, Failure
 from partita.producer.config import ProducerConfig
 from partita.producer.delivery import Delivery
-from partita.producer.errors import DeliveryTimeoutError, ProducerClosedError
+from partita.producer.errors import DeliveryTimeoutError, ProducerClosedError, PurgedError
 from partita.producer.intake import Intake
 from partita.producer.transactions.calls import Ask
 from partita.producer.transactions.core import Transactions
@@ -32,6 +31,7 @@ from partita.protocol.messages.produce import (
 )
 from partita.protocol.metadata_view import MetadataView, Node
 from partita.protocol.primitives import ZERO_UUID
+from partita.wording import count
 
 NAMES_ONLY_UP_TO = 12
 ADDED_BEFORE_UP_TO = 11
@@ -59,7 +59,7 @@ class Sending:
 
 
 class Poll(NamedTuple):
-    """What the shell is to do now, and when to come back at the latest."""
+    """The shell's work now, and when it must poll again at the latest."""
 
     sendings: list[Sending]
     topics_wanted: set[str]
@@ -77,12 +77,14 @@ class ProducerCore:
         self.accumulator = Accumulator(config)
         self.in_flight: dict[int, int] = {}
         self.is_closed = False
-        self.closed_because = "send was called on a closed producer"
+        self.closed_because = "the producer is closed"
         self.intake = Intake(config, view, self.accumulator, draw, self._fail)
         self.has_room = self.intake.has_room
         """`has_room()` is False while the buffer is full; a caller who can wait should."""
+        self.split_count = 0
+        """Batches that were divided, as the broker refused them for a record or for their size."""
         self.unheard_count = 0
-        """Records that failed and whose futures nobody has looked at."""
+        """Records that failed and whose futures were never read."""
         self.last_failure: Exception | None = None
         self._producer: tuple[int, int] | None = None
         self._stale_topics: set[str] = set()
@@ -92,11 +94,9 @@ class ProducerCore:
 
     def add(self, delivery: Delivery, now_ms: int) -> bool:
         """Take a record in; True if the shell should poll. Raises what is wrong with the record itself."""
-        if self.is_closed:
-            raise ProducerClosedError(self.closed_because)
+        self.check_open()
         if self.transactions is None:
             return self.intake.add(delivery, now_ms)
-        self.transactions.check_send()
         try:
             look = self.intake.add(delivery, now_ms)
         except KafkaError as error:
@@ -104,6 +104,25 @@ class ProducerCore:
             raise
         self.transactions.record_taken()
         return look
+
+    def check_open(self) -> None:
+        """Raise what forbids to send any record now."""
+        if self.is_closed:
+            raise ProducerClosedError(self.closed_because)
+        if self.transactions is not None:
+            self.transactions.check_send()
+
+    def refuse(self, topic: str, error: Exception) -> Exception:
+        """One of many records cannot be taken in; the others can."""
+        if self.transactions is not None:
+            self.transactions.on_record_failed(error)
+        self._failed(topic, 1, error)
+        return error
+
+    def rows_taken(self) -> None:
+        """Records were put into batches."""
+        if self.transactions is not None:
+            self.transactions.record_taken()
 
     # What to do
 
@@ -204,9 +223,11 @@ class ProducerCore:
             is_new = (queue.producer_id, queue.producer_epoch) != self._producer
         if is_new:
             queue.start_epoch(producer_id, epoch)
-        elif queue.must_bump and queue.producer_epoch < EPOCH_MAX:
+        elif not queue.needs_epoch(queue.waiting[0]):
+            return
+        elif queue.producer_epoch < EPOCH_MAX:
             queue.start_epoch(queue.producer_id, queue.producer_epoch + 1)
-        elif queue.must_bump:
+        else:
             queue.start_epoch(producer_id, epoch)
 
     def _sending(self, node_id: int, batches: list[Batch]) -> Sending:
@@ -263,24 +284,36 @@ class ProducerCore:
             else:
                 self._finish(batch, error)
 
-    def abandon(self, error: Exception) -> None:
-        """Fail everything that is not done; for a producer that is being closed."""
-        for topic in self.intake.topics_wanted:
+    def abandon(self, error: Exception, *, in_queue: bool = True, in_flight: bool = True) -> None:
+        """Fail what is not done: what waits, and what is under way."""
+        for topic in self.intake.topics_wanted if in_queue else ():
             self.intake.fail_topic(topic, error)
-        for batch in self.accumulator.unfinished():
-            self._finish(batch, error)
+        for queue in self.accumulator.queues.values():
+            for batch in (*(queue.in_flight if in_flight else ()), *(queue.waiting if in_queue else ())):
+                self._finish(batch, error)
+
+    def purge(self, *, in_queue: bool, in_flight: bool) -> int:
+        """Fail what waits, or is under way, because the caller wants so; return how many records that were.
+
+        What a transaction has under way is waited for, as its end must not overtake it.
+        """
+        before = self.count_unfinished()
+        error = PurgedError("the record was purged; if it was under way, it may be in the log all the same")
+        self.abandon(error, in_queue=in_queue, in_flight=in_flight and self.transactions is None)
+        return before - self.count_unfinished()
 
     def count_unfinished(self) -> int:
         """How many records are neither delivered nor failed."""
         return self.intake.count_waiting() + sum(b.builder.records_count for b in self.accumulator.unfinished())
 
     def take_failures(self) -> list[Failure]:
-        """What failed since the last call, for the log."""
+        """Return the failures since the last call, for the log."""
         taken, self._failures = self._failures, []
         return taken
 
     def _failed(self, topic: str, records_count: int, error: Exception) -> None:
-        if self.transactions is not None:  # the end of the transaction tells of it
+        # The end of a transaction reports what failed in it, and who purges knows.
+        if self.transactions is not None or isinstance(error, PurgedError):
             return
         self._failures.append(Failure(topic, records_count, error))
         self.unheard_count += records_count
@@ -288,10 +321,12 @@ class ProducerCore:
 
     def watch_unfinished(self, call: Callable[[], object]) -> int:
         """Have `call` made once for each thing not done yet; return how many there are."""
-        watched: list[Batch | Delivery] = [*self.accumulator.unfinished(), *self.intake.waiting()]
-        for item in watched:
-            item.callbacks.append(call)
-        return len(watched)
+        batches, waiting = self.accumulator.unfinished(), self.intake.waiting()
+        for batch in batches:
+            batch.callbacks.append((-1, call))
+        for delivery in waiting:
+            delivery.on_done(call)
+        return len(batches) + len(waiting)
 
     def take_callbacks(self) -> list[Callable[[], object]]:
         """The callbacks of what finished since the last call; the shell calls them without the lock."""
@@ -301,26 +336,75 @@ class ProducerCore:
     def _answered(self, batch: Batch, answer: PartitionProduceResponse, now_ms: int) -> None:
         queue = self.accumulator.queue(batch.topic, batch.partition)
         code = ErrorCode(answer.error_code)
-        verdict = judge(
-            code,
+        if batch.is_done:
+            return
+        named = _named(batch, answer)
+        place = Place(
             is_first=queue.is_first(batch),
             is_sequenced=batch.is_sequenced,
             is_transactional=batch.is_transactional,
+            is_after_gap=queue.must_bump and batch.serial >= queue.gap,
+            is_single=batch.builder.records_count == 1,
         )
+        verdict = judge(code, place, names_records=bool(named))
         if verdict is Verdict.DELIVERED:
             queue.is_begun |= batch.producer_epoch == queue.producer_epoch
             batch.base_offset, batch.log_append_time_ms = answer.base_offset, answer.log_append_time_ms
             self._finish(batch, None)
             return
-        where = f"{batch.topic}-{batch.partition}"
-        told = f"{where}: {answer.error_message or code.meaning}"
-        error = error_for(code, told, operation="WRITE", names=[batch.topic], user=self.config.user)
+        error = self._error(batch, code, answer.error_message)
         if verdict is Verdict.FAILED:
-            self._finish(batch, error)
-            return
-        if verdict is Verdict.NEW_EPOCH:
-            self._lose_sequence(queue)
-        self._again(batch, error, now_ms)
+            self._finish(batch, error, is_refused=True)
+        elif verdict is Verdict.IN_PART:
+            self._refuse(batch, {text: self._error(batch, code, text) for text in named}, named)
+        elif verdict is Verdict.HALVES:
+            if code in TOO_LARGE:
+                queue.bytes_max = min(queue.bytes_max, batch.builder.size_in_bytes // 2)
+            self._halve(batch)
+        elif verdict is Verdict.BEHIND:
+            batch.excused += 1
+            batch.is_behind = queue.has_earlier_in_flight(batch)
+            self._again(batch, error, now_ms)
+        else:
+            if verdict is Verdict.NEW_EPOCH:
+                self._lose_sequence(queue, batch.serial)
+            self._again(batch, error, now_ms)
+
+    def _error(self, batch: Batch, code: ErrorCode, message: str | None) -> KafkaError:
+        told = f"{batch.topic}-{batch.partition}: {message or code.meaning}"
+        return error_for(code, told, operation="WRITE", names=[batch.topic], user=self.config.user)
+
+    def _halve(self, batch: Batch) -> None:
+        """Send the batch as two. They share its sequence numbers, so nothing behind them has to be numbered anew."""
+        count = batch.builder.records_count
+        first, second = self._divide(batch, [range(count // 2), range(count // 2, count)])
+        if batch.is_sequenced:
+            first.base_sequence = batch.base_sequence
+            second.base_sequence = sequence_after(first)
+        self.accumulator.queue(batch.topic, batch.partition).replace(batch, [first, second])
+
+    def _refuse(self, batch: Batch, errors: dict[str, KafkaError], named: dict[str, list[int]]) -> None:
+        """Fail the records that the answer names, by their messages; the others stay together and are sent again."""
+        refused = {index for places in named.values() for index in places}
+        others = [index for index in range(batch.builder.records_count) if index not in refused]
+        *failed, rest = self._divide(batch, [*named.values(), others])
+        queue = self.accumulator.queue(batch.topic, batch.partition)
+        if self.transactions is None and batch.is_sequenced:
+            self._lose_sequence(queue, batch.serial)
+        queue.replace(batch, [rest] if others else [])
+        for part, error in zip(failed, errors.values(), strict=True):
+            if self.transactions is not None:
+                self.transactions.on_record_failed(error, had_sequence=True)
+            self._settle(part, error)
+        if not others:
+            self.accumulator.release(rest)
+
+    def _divide(self, batch: Batch, groups: Sequence[Sequence[int]]) -> list[Batch]:
+        parts = batch.divide(groups)
+        self.split_count += 1
+        self.accumulator.used_bytes += sum(part.builder.size_in_bytes for part in parts)
+        self.accumulator.release(batch)
+        return parts
 
     def _again(self, batch: Batch, error: KafkaError, now_ms: int) -> None:
         """Send the batch once more, unless its time or its attempts are used up."""
@@ -331,21 +415,26 @@ class ProducerCore:
         drops_with = self.transactions.drops_with() if self.transactions is not None else None
         if drops_with is not None:
             self._finish(batch, drops_with)
-        elif batch.attempts > self.config.retries:
+        elif batch.own_attempts > self.config.retries:
             self._finish(batch, error)
         elif now_ms >= batch.created_ms + self.config.delivery_timeout_ms:
             self._finish(batch, self._too_late(batch, error))
         else:
             queue = self.accumulator.queue(batch.topic, batch.partition)
             queue.in_flight.remove(batch)
-            backoff = self.config.retry_backoff_ms * 2 ** min(batch.attempts - 1, 20)
-            batch.retry_at_ms = now_ms + min(self.config.retry_backoff_max_ms, backoff)
+            if batch.excused < batch.attempts:
+                backoff = self.config.retry_backoff_ms * 2 ** min(batch.own_attempts - 1, 20)
+                batch.retry_at_ms = now_ms + min(self.config.retry_backoff_max_ms, backoff)
             batch.error = error
             queue.put_back(batch)
 
-    def _lose_sequence(self, queue: PartitionQueue) -> None:
-        """Numbering cannot go on: the next batch starts a new epoch, under a new producer id if epochs run out."""
+    def _lose_sequence(self, queue: PartitionQueue, gap: int = NO_GAP) -> None:
+        """Numbering cannot go on: a new epoch has to start, under a new producer id if epochs run out.
+
+        From the serial `gap` on no batch is in the log. Earlier ones may be there already and keep their numbers.
+        """
         queue.must_bump = True
+        queue.gap = min(queue.gap, gap)
         if queue.producer_epoch >= EPOCH_MAX:
             self._producer = None
 
@@ -358,7 +447,8 @@ class ProducerCore:
             f"{self.config.delivery_timeout_ms} ms, after {count(batch.attempts, 'attempt')}{why}"
         )
 
-    def _finish(self, batch: Batch, error: Exception | None) -> None:
+    def _finish(self, batch: Batch, error: Exception | None, *, is_refused: bool = False) -> None:
+        """The batch is delivered, or given up. `is_refused`: the broker has said that this attempt was not written."""
         if batch.is_done:
             return
         queue = self.accumulator.queue(batch.topic, batch.partition)
@@ -369,12 +459,16 @@ class ProducerCore:
         if error is not None and self.transactions is not None:
             self.transactions.on_record_failed(error, had_sequence=batch.is_sequenced)
         elif error is not None and batch.is_sequenced:
-            self._lose_sequence(queue)
+            is_absent = is_refused and batch.own_attempts == 1
+            self._lose_sequence(queue, batch.serial if is_absent else NO_GAP)
+        self._settle(batch, error)
+
+    def _settle(self, batch: Batch, error: Exception | None) -> None:
         batch.is_done, batch.error = True, error
         if error is not None:
             self._failed(batch.topic, batch.builder.records_count, error)
         self.accumulator.release(batch)
-        self._callbacks += batch.callbacks
+        self._callbacks += [call for _, call in batch.callbacks]
         batch.callbacks.clear()
 
     def _fail(self, delivery: Delivery, error: Exception) -> None:
@@ -384,7 +478,7 @@ class ProducerCore:
         if self.transactions is not None:
             self.transactions.on_record_failed(error)
         self._failed(record.topic, 1, error)
-        self._callbacks += delivery.callbacks
+        self._callbacks += delivery.own_callbacks
 
     # Time
 
@@ -399,3 +493,15 @@ class ProducerCore:
             if queue.waiting:
                 wait_ms = min(wait_ms, queue.waiting[0].created_ms + timeout - now_ms)
         return wait_ms
+
+
+def _named(batch: Batch, answer: PartitionProduceResponse) -> dict[str, list[int]]:
+    """The places of the records that the answer refuses, by its message about them."""
+    named: dict[str, list[int]] = {}
+    found: set[int] = set()
+    for one in answer.record_errors:
+        index = one.batch_index
+        if 0 <= index < batch.builder.records_count and index not in found:
+            found.add(index)
+            named.setdefault(one.batch_index_error_message or answer.error_message or "", []).append(index)
+    return named

@@ -1,5 +1,5 @@
 # cython: freethreading_compatible=True
-"""One record's way to the broker, as whoever sent it sees it.
+"""One record's way to the broker, as its sender sees it.
 
 Compiled by Cython when a compiler is there (its types: delivery.pxd); the same file runs uncompiled.
 """
@@ -10,21 +10,24 @@ from collections.abc import Callable
 
 from partita.producer.batch import Batch, NewRecord, RecordMetadata
 
+_NONE: list[Callable[[], object]] = []
+
 
 class Delivery:
     """A record's batch, once it is in one, and its place there.
 
-    `record` is what was sent, for as long as it has no batch. `owner` belongs to whoever hands deliveries out, and
-    `is_heard` says whether somebody has looked at a failure.
+    `record` is the record sent, while it has no batch; `own_callbacks` are called at the end of a record that never
+    gets one. The batch may be divided meanwhile, so it is asked where the record is now. `owner` belongs to the code
+    that hands deliveries out, and `is_heard` says whether a failure was read.
     """
 
     __slots__ = (
-        "_own_callbacks",
         "batch",
         "error",
         "index",
         "is_heard",
         "key_size",
+        "own_callbacks",
         "owner",
         "record",
         "timestamp",
@@ -38,7 +41,7 @@ class Delivery:
         self.index = 0
         self.error: Exception | None = None
         self.is_heard = False
-        self._own_callbacks: list[Callable[[], object]] | None = None
+        self.own_callbacks: list[Callable[[], object]] = _NONE
         if record is not None:
             self.timestamp = record.timestamp
             self.key_size = -1 if record.key is None else len(record.key)
@@ -46,36 +49,38 @@ class Delivery:
 
     def done(self) -> bool:
         """True once the record was delivered or has failed."""
-        return self.error is not None or (self.batch is not None and self.batch.is_done)
+        if self.error is not None:
+            return True
+        batch = self.batch
+        return batch is not None and (batch.find(self.index)[0] if batch.moved else batch).is_done
 
-    @property
-    def callbacks(self) -> list[Callable[[], object]]:
-        """What is called at the end; shared by the whole batch once the record is in one."""
+    def on_done(self, call: Callable[[], object]) -> None:
+        """Have `call` made at the end."""
         if self.batch is not None:
-            return self.batch.callbacks
-        if self._own_callbacks is None:
-            self._own_callbacks = []
-        return self._own_callbacks
+            batch, index = self.batch.find(self.index)
+            batch.callbacks.append((index, call))
+        else:
+            self.own_callbacks = [*self.own_callbacks, call]
 
     def failure(self) -> Exception | None:
         """Why the record was not delivered, if it is done and was not."""
-        return self.error or (self.batch.error if self.batch is not None else None)
+        return self.error or (self.batch.find(self.index)[0].error if self.batch is not None else None)
 
     def placed(self, batch: Batch, index: int) -> None:
         """The record has got its place in a batch, which holds its bytes from now on."""
         self.batch, self.index, self.record = batch, index, None
-        if self._own_callbacks:
-            batch.callbacks += self._own_callbacks
-            self._own_callbacks = None
+        if self.own_callbacks:
+            batch.callbacks += [(index, call) for call in self.own_callbacks]
+            self.own_callbacks = _NONE
 
     def metadata(self) -> RecordMetadata:
         """Where the record is; only once it was delivered."""
-        batch = self.batch
-        assert batch is not None, "only a delivered record has metadata"
+        assert self.batch is not None, "only a delivered record has metadata"
+        batch, index = self.batch.find(self.index)
         return RecordMetadata(
             batch.topic,
             batch.partition,
-            batch.base_offset + self.index if batch.base_offset >= 0 else -1,
+            batch.base_offset + index if batch.base_offset >= 0 else -1,
             batch.log_append_time_ms if batch.log_append_time_ms >= 0 else self.timestamp,
             self.key_size,
             self.value_size,

@@ -36,7 +36,7 @@ class DirectSend:
         "_full",
         "_guard",
         "_ignores_keys",
-        "_intake",
+        "_is_full",
         "_is_off",
         "_limits",
         "_make",
@@ -65,12 +65,12 @@ class DirectSend:
         self._owner = owner
         self._wall_ns = wall_ns
         self._full = full
-        self._intake = intake
         self._accumulator = core.accumulator
         self._view = core.view
         self._queues = core.accumulator.queues
         self._sticky = intake.sticky
         self._blocked = intake.blocked
+        self._is_full = False  # by the record just taken
         self._is_off = core.transactions is not None or config.partitioner is not None
         self._ignores_keys = config.ignore_keys
         self._room = config.buffer_memory
@@ -79,7 +79,7 @@ class DirectSend:
 
     def add(self, topic: str, value: Any, key: Any) -> Delivery | None:
         """Put the record into its open batch. None, and nothing done, if it is not that simple."""
-        if self._is_off or type(topic) is not str or self._core.is_closed:
+        if self._is_off or type(topic) is not str:
             return None
         if type(value) is str:
             value = value.encode()
@@ -87,11 +87,11 @@ class DirectSend:
             key = key.encode()
         if (value is not None and type(value) is not bytes) or (key is not None and type(key) is not bytes):
             return None
-        timestamp = self._wall_ns() // 1_000_000
+        timestamp = self._wall_ns()
         with self._guard:
-            delivery = self._place(topic, key, value, timestamp)
-            batch = None if delivery is None else delivery.batch
-            is_full = batch is not None and batch.is_closed
+            delivery = self._place(topic, key, value, timestamp // 1_000_000)
+            is_full = self._is_full
+            self._is_full = False
         if is_full:
             self._full()
         return delivery
@@ -99,7 +99,7 @@ class DirectSend:
     def _place(self, topic: str, key: bytes | None, value: bytes | None, timestamp: int) -> Delivery | None:
         accumulator, sticky = self._accumulator, self._sticky.get(topic)
         used = accumulator.used_bytes
-        if self._core.is_closed or used + self._intake.waiting_bytes >= self._room or topic in self._blocked:
+        if self._blocked or used >= self._room or self._core.is_closed:
             return None
         key_size = -1 if key is None else len(key)
         value_size = -1 if value is None else len(value)
@@ -127,7 +127,7 @@ class DirectSend:
         if sticky is not None:
             sticky.sent(partition, _OVERHEAD + size)
         if builder.size_in_bytes >= self._batch_size:
-            batch.is_closed = True
+            batch.is_closed = self._is_full = True
         delivery = self._make(None, self._owner)
         delivery.batch = batch
         delivery.index = builder.records_count - 1

@@ -1,4 +1,4 @@
-"""What can go wrong with a record besides what a broker answers. All are `KafkaError`."""
+"""Errors of records and producers besides those a broker answers. All are `KafkaError`."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class RecordTooLargeError(MessageTooLargeError):
 class UndeliveredError(KafkaError):
     """Closing the producer left records undelivered. `count` says how many, `cause` why the last of them failed.
 
-    Counts the records that `close` gave up, and those that failed earlier if nobody looked at their futures.
+    Counts the records that `close` gave up, and those that failed earlier if their futures were never read.
     """
 
     def __init__(self, message: str, count: int = 0, cause: Exception | None = None) -> None:
@@ -43,6 +43,18 @@ class ProducerClosedError(KafkaError):
         return str(self.args[0])
 
 
+class PurgedError(KafkaError):
+    """The record was taken back by `purge`. If it was under way, it may have been written all the same."""
+
+    def __str__(self) -> str:
+        return str(self.args[0])
+
+    @property
+    def retriable(self) -> bool:
+        """No: it was the caller's wish."""
+        return False
+
+
 class TransactionAbortedError(KafkaError):
     """The record was not sent, as its transaction was aborted before."""
 
@@ -55,7 +67,7 @@ class TransactionTimeoutError(RequestTimedOutError):
 
 
 class TransactionMisuseError(KafkaError, RuntimeError):
-    """A call that does not fit the state of the transaction, such as `commit` without `begin`. It changed nothing."""
+    """A call that does not fit the state of the transaction: `commit_transaction` before `begin_transaction`, say."""
 
     def __str__(self) -> str:
         return str(self.args[0])

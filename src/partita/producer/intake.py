@@ -11,7 +11,6 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from partita.errors import error_for
-from partita.plurals import count
 from partita.producer.accumulator import Accumulator
 from partita.producer.batch import NewRecord
 from partita.producer.config import ProducerConfig
@@ -20,6 +19,7 @@ from partita.producer.errors import BufferExhaustedError, NoMetadataError, Recor
 from partita.producer.partitioner import StickyPartitioner, partition_for_key
 from partita.protocol.error_codes import ErrorCode
 from partita.protocol.metadata_view import MetadataView
+from partita.wording import count
 
 RECORD_OVERHEAD_BYTES = 96
 STICKY_OVERHEAD_BYTES = 12
@@ -33,7 +33,7 @@ class _Blocked(NamedTuple):
 
 
 class Intake:
-    """`fail` is told about records that cannot be placed."""
+    """Takes records in and places them in batches; `fail` is called for those that cannot be placed."""
 
     def __init__(
         self,
@@ -52,13 +52,15 @@ class Intake:
         self.blocked: dict[str, deque[_Blocked]] = {}
         """Records that wait, by topic."""
         self.waiting_bytes = 0
-        """What the records that have no batch yet take of buffer.memory."""
+        """Bytes of buffer.memory that records without a batch take."""
+        self.trouble = ""
+        """Why no broker can be reached; "" while one can be."""
         self.size_max = min(config.max_request_size, config.buffer_memory) - RECORD_OVERHEAD_BYTES
         """Most bytes that key and value of a record may have together."""
 
     @property
     def topics_wanted(self) -> set[str]:
-        """Topics that somebody waits for."""
+        """Topics that records wait for."""
         return set(self.blocked)
 
     def has_room(self) -> bool:
@@ -74,7 +76,7 @@ class Intake:
         assert record is not None, "a record is taken in once"
         size = _size(record)
         if size > self.size_max:
-            raise self._too_large(size)
+            raise self.too_large(size)
         if record.topic not in self.blocked and self.has_room():
             partition = self._partition_of(record)
             if partition is not None:
@@ -121,8 +123,9 @@ class Intake:
                     partition = self._partition_of(record)
                     if partition is not None:
                         self._place(delivery, record, partition, _size(record), now_ms)
-                except Exception as error:
-                    self._fail(self._unblocked(blocked), error)
+                except BaseException as error:  # of a partitioner, which nothing else must suffer from
+                    wrapped = error if isinstance(error, Exception) else ValueError(f"the partitioner raised {error!r}")
+                    self._fail(self._unblocked(blocked), wrapped)
                     continue
                 if partition is None:
                     break
@@ -147,19 +150,29 @@ class Intake:
         assert record is not None, "a record that waits has no batch yet"
         limit = self.config.max_block_ms
         view = self.view.topics.get(record.topic)
+        if self.trouble and view is None:
+            text = f"no broker could be asked about topic {record.topic!r} within max_block_ms {limit}: {self.trouble}"
+            return NoMetadataError(text)
         if view is None or not view.partitions:
             return NoMetadataError(f"topic {record.topic!r} did not turn up in the cluster within max_block_ms {limit}")
         if record.partition is not None and record.partition >= len(view.partitions):
-            return NoMetadataError(
-                f"partition {record.partition} of {record.topic!r} did not turn up within max_block_ms {limit}; "
-                f"the topic has {count(len(view.partitions), 'partition')}"
-            )
+            return self.no_such_partition(record.topic, record.partition)
         return BufferExhaustedError(
             f"no room in buffer_memory {self.config.buffer_memory} within max_block_ms {limit}; send more slowly, "
             "or wait for deliveries"
         )
 
-    def _too_large(self, size: int) -> Exception:
+    def no_such_partition(self, topic: str, partition: int) -> NoMetadataError:
+        """Why a record for this partition cannot be sent."""
+        view = self.view.topics.get(topic)
+        has = count(0 if view is None else len(view.partitions), "partition")
+        limit = self.config.max_block_ms
+        return NoMetadataError(
+            f"partition {partition} of {topic!r} did not turn up within max_block_ms {limit}; the topic has {has}"
+        )
+
+    def too_large(self, size: int) -> Exception:
+        """Why a record whose key and value have this size together cannot be sent."""
         size += RECORD_OVERHEAD_BYTES
         limit, name = self.config.max_request_size, "max_request_size"
         if size <= limit:
@@ -182,15 +195,16 @@ class Intake:
             return record.partition if record.partition < partitions else None
         if self.config.partitioner is not None:
             chosen = self.config.partitioner(record.topic, record.key, record.value, partitions)
-            if not 0 <= chosen < partitions:
+            if chosen is not None and not 0 <= chosen < partitions:
                 has = count(partitions, "partition")
                 raise ValueError(f"the partitioner chose {chosen} for {record.topic}, which has {has}")
-            return chosen
+            return self.sticky_partition(record.topic, partitions) if chosen is None else chosen
         if record.key is not None and not self.config.ignore_keys:
             return partition_for_key(record.key, partitions)
-        return self._sticky_partition(record.topic, partitions)
+        return self.sticky_partition(record.topic, partitions)
 
-    def _sticky_partition(self, topic: str, partitions: int) -> int:
+    def sticky_partition(self, topic: str, partitions: int) -> int:
+        """The partition of the next record without a key."""
         sticky = self.sticky.get(topic)
         if sticky is None:
             sticky = self.sticky[topic] = StickyPartitioner(self.config.batch_size, self._draw)

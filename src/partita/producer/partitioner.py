@@ -76,7 +76,7 @@ class StickyPartitioner:
     def switch(self, available: Sequence[int], queue_sizes: Callable[[int], int] | None, version: int) -> int:
         """Draw another partition of those available (not none); keep an unfinished one that still is.
 
-        `queue_sizes` tells how many batches wait for a partition; None draws all alike.
+        `queue_sizes` returns how many batches wait for a partition; None draws all alike.
         """
         if self.partition not in available or self.sent_bytes >= self.batch_size:
             self.partition = self._next(available, queue_sizes)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from enum import IntEnum
 
 FINAL, RETRY, REFRESH = "final", "retry", "refresh"
-"""What helps: nothing here, asking again, or asking again after fresh metadata."""
+"""Remedy for an error: none, a retry, or a retry after fresh metadata."""
 
 
 class ErrorCode(IntEnum):

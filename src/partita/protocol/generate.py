@@ -1,8 +1,8 @@
 """Write `messages/` from `schema/`: one module per API, with a typed class and a straight-line codec per message.
 
-Run `python -m partita.protocol.generate` after changing a schema; `--check` only tells whether the checked-in
-files are fresh (exit code 1 when not). The output is formatted by ruff, a development dependency.
-How a schema file reads is told in `schema_file.py`; how a codec looks, in `codec_source.py`.
+Run `python -m partita.protocol.generate` after changing a schema; `--check` only checks that the committed files
+are up to date (exit code 1 if not). The output is formatted by ruff, a development dependency.
+`schema_file.py` describes the format of schema files; `codec_source.py`, that of codecs.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from partita.protocol.schema_types import annotation, default
 
 HERE = Path(__file__).parent
 PRIMITIVES = ("EMPTY", "ZERO_UUID", "Buffer", "Message", "Reader", "Request", "Structure", "Writer")
-"""What a generated module may import from primitives.py."""
+"""Names that generated modules may import from primitives.py."""
 
 
 def main(argv: list[str]) -> int:

@@ -1,4 +1,4 @@
-"""What a client knows about the cluster: nodes, topics, partition leaders and their epochs.
+"""A client's view of the cluster: nodes, topics, partition leaders and their epochs.
 
 Fed with Metadata responses; answers who leads a partition. Rules of Kafka's MetadataCache: a leader with an older
 epoch than one already seen is ignored, a changed topic id means a recreated topic and forgets epochs, epochs of
@@ -140,7 +140,7 @@ class MetadataView:
         return True
 
     def partition(self, topic: str, partition: int) -> PartitionView | None:
-        """What is known of a partition; None if nothing is."""
+        """Return the metadata of a partition; None if it is unknown."""
         view = self.topics.get(topic)
         if view is None:
             return None

@@ -1,4 +1,4 @@
-"""What generated messages are made of, and what their users import: Reader, Writer, Message."""
+"""Building blocks of generated messages, and the names their users import: Reader, Writer, Message."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ class Request(Message, Generic[R]):
 
 
 def _shown(value: object) -> str:
-    """Long bytes are told by their size."""
+    """Show long bytes by their size."""
     if isinstance(value, bytes | bytearray | memoryview):
         return repr(bytes(value)) if len(value) <= _SHOWN_BYTES_MAX else f"<{len(value)} bytes>"
     return repr(value)

@@ -280,7 +280,7 @@ class Reader:
         return count
 
     def each(self, count: int) -> Iterable[int]:
-        """What to loop over in order to read so many elements."""
+        """Return an iterable for reading `count` elements."""
         return range(count) if self.pause is None else with_pauses(range(count), self.pause)
 
     def int32_array(self) -> list[int]:

@@ -1,4 +1,4 @@
-"""What the generator must know about each type of a schema: its Python type, method, default and least size."""
+"""Properties of each schema type for the generator: its Python type, method, default and least size."""
 
 from __future__ import annotations
 

@@ -200,7 +200,7 @@ class Writer:
         self.uvarint(value + 1)
 
     def each(self, elements: list[T]) -> Iterable[T]:
-        """What to loop over in order to write these elements. Raises TooManyElements."""
+        """Return an iterable for writing these elements. Raises TooManyElements."""
         self._elements_left -= len(elements)
         if self._elements_left < 0:
             raise TooManyElements("more array elements than are allowed in this message")

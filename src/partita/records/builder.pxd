@@ -2,10 +2,13 @@
 
 import cython
 
+from partita.records.row_packing cimport Cells, Output, record_size, varint_size
+
 cdef list _ONE_BYTE
 cdef list _VARINTS
 cdef bytes _ZERO, _NULL
 cdef object _INT64_LIMIT
+cdef Py_ssize_t _ROOM_AT_FIRST
 
 
 cdef bytes _size(object value)
@@ -17,10 +20,21 @@ cpdef bytes encode_record(object offset_delta, object timestamp_delta, object ke
 
 
 cdef class BatchBuilder:
-    cdef public object codec, level, max_timestamp
+    cdef public object codec, level
+    cdef public long long max_timestamp
     cdef public Py_ssize_t max_bytes, records_count, size_in_bytes
-    cdef object _base_timestamp
-    cdef list _parts
+    cdef long long _base_timestamp
+    cdef Output _out
 
-    @cython.locals(record=bytes, count=cython.Py_ssize_t, size=cython.Py_ssize_t)
-    cpdef bint append(self, object timestamp, object key, object value, object headers=*)
+    @cython.locals(
+        more=bytes, count=cython.Py_ssize_t, size=cython.Py_ssize_t, rest=cython.Py_ssize_t,
+        key_size=cython.Py_ssize_t, value_size=cython.Py_ssize_t, delta=cython.longlong, out=Output,
+    )
+    cpdef bint append(self, long long timestamp, object key, object value, object headers=*) except -1
+
+    @cython.locals(count=cython.Py_ssize_t, size=cython.Py_ssize_t, rest=cython.Py_ssize_t, delta=cython.longlong)
+    cdef bint append_row(
+        self, long long timestamp, Cells keys, Cells values, Cells headers, Py_ssize_t row
+    ) except -1
+
+    cdef void _count(self, long long timestamp, Py_ssize_t size)

@@ -14,6 +14,12 @@ from partita.protocol.primitives import Buffer
 from partita.records.compression import compress
 from partita.records.control import marker_key, marker_value
 from partita.records.header import CONTROL_BIT, HEADER, HEADER_SIZE, LENGTH_OVERHEAD, TRANSACTIONAL_BIT, seal
+from partita.records.row_packing import Cells, Output, record_size, varint_size
+
+try:
+    import cython
+except ImportError:
+    from partita.records.uncompiled import cython
 
 _INT64_LIMIT = 1 << 63
 
@@ -22,6 +28,7 @@ NewRecord: TypeAlias = tuple[int, Buffer | None, Buffer | None, Headers]
 """Timestamp in ms, key, value, headers."""
 
 _ZERO, _NULL = b"\x00", b"\x01"
+_ROOM_AT_FIRST: int = 1024
 
 
 def varint(value: int) -> bytes:
@@ -66,6 +73,11 @@ def encode_headers(headers: Headers) -> bytes:
     return b"".join(parts)
 
 
+def _wrapped(delta: int) -> int:
+    """The difference of two timestamps as 64 bits; readers wrap it back."""
+    return (delta + _INT64_LIMIT) % (2 * _INT64_LIMIT) - _INT64_LIMIT
+
+
 class BatchBuilder:
     """Collects records for one batch of at most `max_bytes`, counted before compression.
 
@@ -74,7 +86,7 @@ class BatchBuilder:
 
     __slots__ = (
         "_base_timestamp",
-        "_parts",
+        "_out",
         "codec",
         "level",
         "max_bytes",
@@ -91,7 +103,7 @@ class BatchBuilder:
         self.size_in_bytes = HEADER_SIZE
         self.max_timestamp = -1
         self._base_timestamp = -1
-        self._parts: list[bytes] = []
+        self._out = Output(_ROOM_AT_FIRST)
 
     def append(self, timestamp: int, key: Buffer | None, value: Buffer | None, headers: Headers = ()) -> bool:
         """Add a record; False, and nothing added, when it does not fit any more."""
@@ -99,18 +111,59 @@ class BatchBuilder:
         if count == 0:
             self._base_timestamp = self.max_timestamp = timestamp
         delta = timestamp - self._base_timestamp
-        if not -_INT64_LIMIT <= delta < _INT64_LIMIT:
-            delta = (delta + _INT64_LIMIT) % (2 * _INT64_LIMIT) - _INT64_LIMIT  # readers wrap it back
-        record = encode_record(count, delta, key, value, headers)
-        size = self.size_in_bytes + len(record)
-        if size > self.max_bytes and count:
+        if not cython.compiled:
+            return self._append_encoded(timestamp, encode_record(count, _wrapped(delta), key, value, headers))
+        key = key if key is None or type(key) is bytes else bytes(key)
+        value = value if value is None or type(value) is bytes else bytes(value)
+        more = encode_headers(headers) if headers else _ZERO
+        key_size = -1 if key is None else len(key)
+        value_size = -1 if value is None else len(value)
+        rest = record_size(count, delta, key_size, value_size, len(more))
+        size = varint_size(rest) + rest
+        if self.size_in_bytes + size > self.max_bytes and count:
             return False
-        self._parts.append(record)
-        self.records_count = count + 1
-        self.size_in_bytes = size
+        out = self._out
+        out.reserve(size)
+        out.put_varint(rest)
+        out.put_byte(0)
+        out.put_varint(delta)
+        out.put_varint(count)
+        out.put_varint(key_size)
+        out.put_bytes(key, key_size)
+        out.put_varint(value_size)
+        out.put_bytes(value, value_size)
+        out.put_bytes(more, len(more))
+        self._count(timestamp, size)
+        return True
+
+    def append_row(self, timestamp: int, keys: Cells, values: Cells, headers: Cells | None, row: int) -> bool:
+        """As `append`, for a row of columns; its headers are encoded, their count in front."""
+        count = self.records_count
+        if count == 0:
+            self._base_timestamp = self.max_timestamp = timestamp
+        delta = timestamp - self._base_timestamp
+        rest = record_size(count, delta, keys.size(row), values.size(row), 1 if headers is None else headers.size(row))
+        size = varint_size(rest) + rest
+        if self.size_in_bytes + size > self.max_bytes and count:
+            return False
+        self._out.reserve(size)
+        self._out.put_row(keys, values, headers, row, count, delta)
+        self._count(timestamp, size)
+        return True
+
+    def _append_encoded(self, timestamp: int, record: bytes) -> bool:
+        size = len(record)
+        if self.size_in_bytes + size > self.max_bytes and self.records_count:
+            return False
+        self._out.put_bytes(record, size)
+        self._count(timestamp, size)
+        return True
+
+    def _count(self, timestamp: int, size: int) -> None:
+        self.records_count += 1
+        self.size_in_bytes += size
         if timestamp > self.max_timestamp:
             self.max_timestamp = timestamp
-        return True
 
     def build(
         self,
@@ -126,7 +179,7 @@ class BatchBuilder:
         """The whole batch. May be called again, with another producer epoch or sequence."""
         attributes = self.codec | (TRANSACTIONAL_BIT if is_transactional else 0) | (CONTROL_BIT if is_control else 0)
         return assemble(
-            b"".join(self._parts),
+            self._out.taken(),
             codec=self.codec,
             level=self.level,
             base_offset=base_offset,

@@ -7,7 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from struct import pack
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
+
+import pyarrow as pa
 
 from partita.protocol.primitives import Buffer
 from partita.records.checksum import crc32c
@@ -15,11 +17,8 @@ from partita.records.columns import BytesColumn, ColumnWriter
 from partita.records.fetched_batches import FetchedBatches
 from partita.records.header import LOG_APPEND_TIME, BatchHeader
 
-if TYPE_CHECKING:
-    import pyarrow as pa
-
 _MAX_COLUMN_BYTES = 2**31 - 1
-"""What 32-bit offsets can address."""
+"""Largest size that 32-bit offsets can address."""
 _MIN_RECORD_SIZE = 7
 _MIN_HEADER_SIZE = 2
 _EXPECTED_RECORD_SIZE = 100
@@ -31,8 +30,6 @@ class _Memory:
     __slots__ = ("buffer", "fill", "form", "view", "width")
 
     def __init__(self, form: Literal["B", "i", "q"], width: int, count: int, fill: bytes | None = None) -> None:
-        import pyarrow as pa
-
         self.form: Literal["B", "i", "q"] = form
         self.width = width
         self.fill = fill
@@ -97,8 +94,6 @@ class _Bytes:
             self.written.grow(self.room)
 
     def array(self, kind: pa.DataType) -> pa.Array:
-        import pyarrow as pa
-
         rows, nulls = self.column.rows, self.column.null_count
         self.column.detach()
         valid = self.valid.cut((rows + 7) // 8) if nulls else None
@@ -185,8 +180,6 @@ class ColumnMemory:
 
     def columns(self, schema: pa.Schema) -> dict[str, pa.Array]:
         """The arrays by name, of the schema's types. Nothing can be written afterwards."""
-        import pyarrow as pa
-
         rows = self.writer.rows
         self.writer.detach()
 
@@ -207,8 +200,6 @@ class ColumnMemory:
         return columns
 
     def _headers(self, kind: pa.ListType, rows: int) -> pa.Array:
-        import pyarrow as pa
-
         if self._header_offsets is None or self._header_valid is None:
             return pa.nulls(rows, kind)
         keys = self._header_keys.array(pa.string())
@@ -220,15 +211,11 @@ class ColumnMemory:
 
 def repeated(runs: Iterable[tuple[int, int]]) -> pa.Buffer:
     """Numbers of 32 bits, each as often as said."""
-    import pyarrow as pa
-
     return pa.py_buffer(b"".join(pack("=i", number) * count for number, count in runs))
 
 
 def _readable(keys: pa.Array) -> pa.Array:
     """Header keys as text; bytes that are no UTF-8 are replaced, as Kafka's consumer does."""
-    import pyarrow as pa
-
     try:
         keys.validate(full=True)
     except pa.ArrowInvalid:

@@ -12,10 +12,20 @@ from collections.abc import Callable
 from importlib.util import find_spec
 from struct import Struct
 from types import ModuleType
+from typing import TYPE_CHECKING
 
+from partita.lazy import later
 from partita.protocol.primitives import Buffer
 from partita.records.frames import lz4_bound, lz4_repaired, zstd_bound
 from partita.records.header import CODEC_NAMES, InvalidBatch, corrupt
+
+if TYPE_CHECKING:
+    import zlib
+
+    import cramjam
+else:
+    cramjam = later("cramjam")
+    zlib = later("zlib")
 
 NONE, GZIP, SNAPPY, LZ4, ZSTD = range(5)
 
@@ -32,7 +42,7 @@ _GZIP_WINDOW = 31
 _GZIP_MAGIC = b"\x1f\x8b"
 _SIZE = Struct(">i")
 _FULL = "failed to write whole buffer"
-"""What cramjam says of an output that is too small."""
+"""cramjam's error text for an output that is too small."""
 
 
 def codec_number(name: str) -> int:
@@ -68,8 +78,6 @@ def compress(codec: int, data: Buffer, level: int | None = None) -> Buffer:
         )
         return packed
     if codec == ZSTD:
-        import cramjam
-
         return bytes(cramjam.zstd.compress(data, 3 if level is None else level))
     raise ValueError(f"codec {codec}; expected 0 to 4")
 
@@ -109,7 +117,6 @@ def _gzip(data: Buffer, level: int | None) -> bytes:
     if level is None or level == -1:
         fast: bytes = _zlib().compress(data, wbits=_GZIP_WINDOW)
         return fast
-    import zlib
 
     return zlib.compress(data, level, wbits=_GZIP_WINDOW)
 
@@ -119,8 +126,6 @@ def _zlib() -> ModuleType:
     try:
         from isal import isal_zlib
     except ImportError:
-        import zlib
-
         return zlib
     found: ModuleType = isal_zlib
     return found
@@ -143,12 +148,10 @@ def _gunzip(data: Buffer, limit: int) -> bytes:
 
 
 def _xerial(data: Buffer) -> bytes:
-    from cramjam import snappy
-
     view = memoryview(data)
     parts: list[Buffer] = [_XERIAL_HEADER]
     for start in range(0, len(view), _XERIAL_BLOCK):
-        block = bytes(snappy.compress_raw(view[start : start + _XERIAL_BLOCK]))
+        block = bytes(cramjam.snappy.compress_raw(view[start : start + _XERIAL_BLOCK]))
         parts += (_SIZE.pack(len(block)), block)
     return b"".join(parts)
 
@@ -168,12 +171,11 @@ def _unsnappy(data: memoryview, limit: int) -> Buffer:
     sizes = [_snappy_size(block) for block in blocks]
     if sum(sizes) > limit:
         raise _too_large(limit)
-    from cramjam import snappy
 
     out = bytearray(sum(sizes))
     view, start = memoryview(out), 0
     for block, size in zip(blocks, sizes, strict=True):
-        if snappy.decompress_raw_into(block, view[start : start + size]) != size:
+        if cramjam.snappy.decompress_raw_into(block, view[start : start + size]) != size:
             raise corrupt("snappy block is shorter than its header says")
         start += size
     return out
@@ -193,20 +195,16 @@ def _snappy_size(block: memoryview) -> int:
 
 
 def _unlz4(data: Buffer, limit: int) -> Buffer:
-    from cramjam import lz4
-
     end, bound = lz4_bound(data)
-    return _inflated(lz4.decompress_into, memoryview(data)[:end], bound, limit)
+    return _inflated(cramjam.lz4.decompress_into, memoryview(data)[:end], bound, limit)
 
 
 def _unzstd(data: Buffer, limit: int) -> Buffer:
-    from cramjam import zstd
-
-    return _inflated(zstd.decompress_into, data, zstd_bound(data), limit)
+    return _inflated(cramjam.zstd.decompress_into, data, zstd_bound(data), limit)
 
 
 def _inflated(into: Callable[[Buffer, bytearray], int], data: Buffer, bound: int, limit: int) -> Buffer:
-    """What a library wrote into a buffer of `bound` bytes, the most that the frames can hold, or of `limit`."""
+    """Return the output of a library in a buffer of `bound` bytes, the most that the frames can hold, or of `limit`."""
     out = bytearray(min(bound, limit))
     try:
         size = into(data, out)

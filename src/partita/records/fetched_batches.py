@@ -1,6 +1,6 @@
-"""What a consumer sees of fetched bytes: data batches in order, without control batches and aborted transactions.
+"""A consumer's view of fetched bytes: data batches in order, without control batches and aborted transactions.
 
-Upstream: CompletedFetch (consumer.md 9.7). Every batch is checked before any of its records is given out; the first
+Upstream: CompletedFetch (consumer.md 9.7). Every batch is checked before any of its records is returned; the first
 fault ends the walk and is kept, so that everything before it can still be delivered.
 """
 
@@ -106,7 +106,7 @@ class FetchedBatches:
         return self._view, self._pos
 
     def go_on_from(self, pos: int, next_offset: int) -> None:
-        """Somebody else has handled the batches up to here, after a call of `here`; this offset is wanted next."""
+        """Continue at this offset after a call of `here`: other code has handled the batches before it."""
         self._pos, self.next_offset = pos, next_offset
 
     def _entry(self) -> memoryview:

@@ -23,7 +23,7 @@ _ZSTD_MAGIC = 0xFD2FB528
 _SKIPPABLE = 0x184D2A50
 _ZSTD_BLOCK = 128 << 10
 _ZSTD_MAX_WINDOW = 1 << 27
-"""What zstd itself reads without being asked; level 22 of Kafka's producer writes it."""
+"""Largest window that zstd accepts by default; level 22 of Kafka's producer writes it."""
 
 _P1, _P2, _P3, _P4, _P5 = 2654435761, 2246822519, 3266489917, 668265263, 374761393
 _M32 = 0xFFFFFFFF

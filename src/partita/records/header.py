@@ -238,7 +238,7 @@ def seal(batch: bytearray | memoryview) -> None:
 
 
 def with_max_timestamp(batch: Buffer, max_timestamp: int) -> bytearray:
-    """A batch like this whole one, whose header tells another largest timestamp."""
+    """Return a copy of this complete batch with another largest timestamp in its header."""
     made = bytearray(batch)
     _MAX_TIMESTAMP.pack_into(made, _MAX_TIMESTAMP_AT, max_timestamp)
     seal(made)

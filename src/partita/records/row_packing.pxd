@@ -4,6 +4,7 @@ import cython
 
 cdef unsigned int _M
 cdef unsigned int _MASK
+cdef unsigned int _SEED
 cdef Py_ssize_t _RECORD_OVERHEAD_MAX
 cdef Py_ssize_t _HEADER_OVERHEAD_MAX
 cdef Py_ssize_t _COUNT_MAX
@@ -23,19 +24,36 @@ cdef class Cells:
     @cython.locals(at=cython.Py_ssize_t)
     cdef Py_ssize_t size(self, Py_ssize_t row) noexcept nogil
 
+    @cython.locals(size=cython.Py_ssize_t, begin=cython.Py_ssize_t)
+    cdef object get(self, Py_ssize_t row)
+
+    @cython.locals(begin=cython.Py_ssize_t)
+    cdef unsigned int hash(self, Py_ssize_t row) noexcept nogil
+
 
 @cython.final
 cdef class Output:
     cdef unsigned char[::1] out
     cdef Py_ssize_t at
 
+    @cython.locals(old="unsigned char[::1]")
+    cdef int reserve(self, Py_ssize_t more) except -1
+
     cdef void put_byte(self, unsigned char byte) noexcept nogil
 
     @cython.locals(zigzag=cython.ulonglong)
     cdef void put_varint(self, long long number) noexcept nogil
 
+    @cython.locals(source="const unsigned char*")
+    cdef void put_bytes(self, bytes data, Py_ssize_t size) noexcept
+
     @cython.locals(begin=cython.Py_ssize_t)
     cdef void put_cell(self, Cells cells, Py_ssize_t row, Py_ssize_t size) noexcept nogil
+
+    @cython.locals(key_size=cython.Py_ssize_t, value_size=cython.Py_ssize_t, rest=cython.Py_ssize_t)
+    cdef void put_row(
+        self, Cells keys, Cells values, Cells headers, Py_ssize_t row, long long index, long long delta
+    ) noexcept nogil
 
     cdef object taken(self)
 
@@ -62,12 +80,16 @@ cdef class RowEncoder:
     @cython.locals(index=cython.Py_ssize_t, row=cython.Py_ssize_t, delta=cython.longlong)
     cdef void encode_all(self, Py_ssize_t count) noexcept nogil
 
-    @cython.locals(key_size=cython.Py_ssize_t, value_size=cython.Py_ssize_t, rest=cython.Py_ssize_t)
     cdef void encode_one(self, Py_ssize_t row, long long index, long long delta) noexcept nogil
 
 
+cpdef Py_ssize_t record_size(
+    long long index, long long delta, Py_ssize_t key_size, Py_ssize_t value_size, Py_ssize_t headers_size
+) noexcept nogil
+
+
 @cython.locals(zigzag=cython.ulonglong, size=cython.Py_ssize_t)
-cdef Py_ssize_t varint_size(long long number) noexcept nogil
+cpdef Py_ssize_t varint_size(long long number) noexcept nogil
 
 
 @cython.locals(
@@ -87,10 +109,11 @@ cpdef object encode_header_lists(Cells lists, Cells keys, Cells values, object o
     found="unsigned int[::1]",
     rows=cython.Py_ssize_t,
     row=cython.Py_ssize_t,
-    at=cython.Py_ssize_t,
-    end=cython.Py_ssize_t,
-    rest=cython.Py_ssize_t,
-    h="unsigned int",
-    k="unsigned int",
 )
 cpdef hash_all(object offsets, object data, unsigned int seed, object hashes)
+
+
+@cython.locals(rest=cython.Py_ssize_t, h="unsigned int", k="unsigned int")
+cdef unsigned int murmur2_of(
+    const unsigned char[::1] read, Py_ssize_t at, Py_ssize_t end, unsigned int seed
+) noexcept nogil

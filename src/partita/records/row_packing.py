@@ -26,6 +26,7 @@ _HEADER_OVERHEAD_MAX: int = 10
 _COUNT_MAX: int = 5
 _M: int = 0x5BD1E995
 _MASK: int = 0xFFFFFFFF
+_SEED: int = 0x9747B28C
 
 
 class Cells:
@@ -56,15 +57,33 @@ class Cells:
             return -1
         return self.offsets[at + 1] - self.offsets[at]  # type: ignore[no-any-return]  # a buffer of integers
 
+    def get(self, row: int) -> bytes | None:
+        """The bytes of the row; None for null."""
+        size = self.size(row)
+        begin = self.begin(row)
+        return None if size < 0 else bytes(self.data[begin : begin + size])
+
+    def hash(self, row: int) -> int:
+        """Kafka's murmur2 of the row, which is not null."""
+        begin = self.begin(row)
+        return murmur2_of(self.data, begin, begin + self.size(row), _SEED)
+
 
 class Output:
-    """Bytes written one behind the other into a buffer that is large enough."""
+    """Bytes written one behind the other into a buffer that is large enough: `reserve` makes it so."""
 
     __slots__ = ("at", "out")
 
     def __init__(self, room: int) -> None:
         self.out = bytearray(max(1, room))
         self.at = 0
+
+    def reserve(self, more: int) -> None:
+        """Make room for so many more bytes; the buffer doubles."""
+        if self.at + more > len(self.out):
+            old = self.out
+            self.out = bytearray(max(2 * len(old), self.at + more))
+            self.out[: self.at] = old[: self.at]
 
     def put_byte(self, byte: int) -> None:
         """Append one byte."""
@@ -81,6 +100,17 @@ class Output:
         self.out[self.at] = zigzag
         self.at += 1
 
+    def put_bytes(self, data: bytes | None, size: int) -> None:
+        """Append bytes, `size` of them; none for -1."""
+        if size <= 0:
+            return
+        if cython.compiled:
+            source = data
+            memcpy(cython.address(self.out[self.at]), source, size)
+        else:
+            self.out[self.at : self.at + size] = data
+        self.at += size
+
     def put_cell(self, cells: Cells, row: int, size: int) -> None:
         """Append the bytes of a row, `size` of them; none for null."""
         if size <= 0:
@@ -92,8 +122,26 @@ class Output:
             self.out[self.at : self.at + size] = bytes(cells.data[begin : begin + size])
         self.at += size
 
+    def put_row(self, keys: Cells, values: Cells, headers: Cells | None, row: int, index: int, delta: int) -> None:
+        """Append a record with its length in front."""
+        key_size = keys.size(row)
+        value_size = values.size(row)
+        rest = 1 if headers is None else headers.size(row)
+        self.put_varint(record_size(index, delta, key_size, value_size, rest))
+        self.put_byte(0)
+        self.put_varint(delta)
+        self.put_varint(index)
+        self.put_varint(key_size)
+        self.put_cell(keys, row, key_size)
+        self.put_varint(value_size)
+        self.put_cell(values, row, value_size)
+        if headers is None:
+            self.put_byte(0)
+        else:
+            self.put_cell(headers, row, rest)
+
     def taken(self) -> memoryview:
-        """What was written."""
+        """Return the bytes written."""
         return memoryview(self.out)[: self.at]
 
 
@@ -166,30 +214,21 @@ class RowEncoder:
 
     def encode_one(self, row: int, index: int, delta: int) -> None:
         """Append one record."""
-        key_size = self.keys.size(row)
-        value_size = self.values.size(row)
-        rest = 1 if self.headers is None else self.headers.size(row)
-        self.written.put_varint(
-            1
-            + varint_size(delta)
-            + varint_size(index)
-            + varint_size(key_size)
-            + max(key_size, 0)
-            + varint_size(value_size)
-            + max(value_size, 0)
-            + rest
-        )
-        self.written.put_byte(0)
-        self.written.put_varint(delta)
-        self.written.put_varint(index)
-        self.written.put_varint(key_size)
-        self.written.put_cell(self.keys, row, key_size)
-        self.written.put_varint(value_size)
-        self.written.put_cell(self.values, row, value_size)
-        if self.headers is None:
-            self.written.put_byte(0)
-        else:
-            self.written.put_cell(self.headers, row, rest)
+        self.written.put_row(self.keys, self.values, self.headers, row, index, delta)
+
+
+def record_size(index: int, delta: int, key_size: int, value_size: int, headers_size: int) -> int:
+    """Bytes of a record without the length in front of it. Sizes are -1 for null; the headers have their count."""
+    return (
+        1
+        + varint_size(delta)
+        + varint_size(index)
+        + varint_size(key_size)
+        + max(key_size, 0)
+        + varint_size(value_size)
+        + max(value_size, 0)
+        + headers_size
+    )
 
 
 def varint_size(number: int) -> int:
@@ -244,24 +283,27 @@ def hash_all(offsets: object, data: object, seed: int, hashes: object) -> None:
     starts, read, found = view(offsets), view(data), view(hashes)
     rows = len(starts) - 1
     for row in range(rows):
-        at = starts[row]
-        end = starts[row + 1]
-        rest = (end - at) & 3
-        h = seed ^ (end - at)
-        while at < end - rest:
-            k = read[at] | read[at + 1] << 8 | read[at + 2] << 16 | read[at + 3] << 24
-            k = k * _M & _MASK
-            h = (h * _M & _MASK) ^ ((k ^ k >> 24) * _M & _MASK)
-            at += 4
-        if rest:
-            k = read[at]
-            if rest > 1:
-                k |= read[at + 1] << 8
-            if rest > 2:
-                k |= read[at + 2] << 16
-            h = (h ^ k) * _M & _MASK
-        h = (h ^ h >> 13) * _M & _MASK
-        found[row] = h ^ h >> 15
+        found[row] = murmur2_of(read, starts[row], starts[row + 1], seed)
+
+
+def murmur2_of(read: object, at: int, end: int, seed: int) -> int:
+    """Kafka's murmur2 of `read[at:end]`."""
+    rest = (end - at) & 3
+    h = seed ^ (end - at)
+    while at < end - rest:
+        k = read[at] | read[at + 1] << 8 | read[at + 2] << 16 | read[at + 3] << 24
+        k = k * _M & _MASK
+        h = (h * _M & _MASK) ^ ((k ^ k >> 24) * _M & _MASK)
+        at += 4
+    if rest:
+        k = read[at]
+        if rest > 1:
+            k |= read[at + 1] << 8
+        if rest > 2:
+            k |= read[at + 2] << 16
+        h = (h ^ k) * _M & _MASK
+    h = (h ^ h >> 13) * _M & _MASK
+    return h ^ h >> 15
 
 
 def view(buffer: object) -> memoryview:

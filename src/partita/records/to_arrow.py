@@ -2,7 +2,7 @@
 
 The schema is stable: key, value, topic, partition, offset, timestamp, timestamp_type, headers, and on demand
 leader_epoch. The columns are those of Spark's Kafka source, so that a Spark reader only renames. The hot loop is in
-`columns`; here memory is given to it and arrays are made of it. pyarrow is imported when first used.
+`columns`; here memory is given to it and arrays are made of it.
 """
 
 from __future__ import annotations
@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING
+
+import pyarrow as pa
 
 from partita.protocol.primitives import Buffer
 from partita.records.column_memory import ColumnMemory, repeated
@@ -19,16 +20,13 @@ from partita.records.compression import DEFAULT_MAX_BYTES
 from partita.records.fetched_batches import FetchedBatches
 from partita.records.header import InvalidBatch, corrupt
 
-if TYPE_CHECKING:
-    import pyarrow as pa
-
 _NO_END = 2**63 - 1
 _OVER = (None, b"")
 
 
 @dataclass(frozen=True, slots=True)
 class FetchedPart:
-    """What was fetched of one partition. `aborted` (producer id, first offset) is given for read_committed only."""
+    """Fetched bytes of one partition. `aborted` (producer id, first offset) is set for read_committed only."""
 
     topic: str
     partition: int
@@ -54,8 +52,6 @@ class ArrowRead:
 @cache
 def arrow_schema(*, timestamp_unit: str = "ms", headers: bool = True, leader_epoch: bool = False) -> pa.Schema:
     """The schema of `to_arrow` with the same options."""
-    import pyarrow as pa
-
     fields = [
         pa.field("key", pa.binary()),
         pa.field("value", pa.binary()),
@@ -83,8 +79,6 @@ def to_arrow(
     max_batch_bytes: int = DEFAULT_MAX_BYTES,
 ) -> ArrowRead:
     """Decode everything fetched; `timestamp_unit` is ms, exact, or us, as Spark wants it."""
-    import pyarrow as pa
-
     if timestamp_unit not in ("ms", "us"):
         raise ValueError(f"timestamp unit {timestamp_unit!r}; expected 'ms' or 'us'")
     parts = list(parts)
@@ -131,8 +125,6 @@ def _append_part(memory: ColumnMemory, part: FetchedPart, walk: FetchedBatches) 
 
 def _where(runs: list[tuple[bytes, int, int]], rows: int) -> dict[str, pa.Array]:
     """The topic and partition columns: each part's values repeated."""
-    import pyarrow as pa
-
     offsets = pa.allocate_buffer(4 * (rows + 1))
     view = memoryview(offsets).cast("B").cast("i")
     view[0] = row = 0

@@ -1,6 +1,6 @@
 """Stands in for the `cython` module where Cython is not installed: decorators, types and contexts do nothing.
 
-A compiled module imports the real one at build time only. `cython.compiled` tells which build is running.
+A compiled module imports the real one at build time only. `cython.compiled` says which build is running.
 """
 
 from __future__ import annotations

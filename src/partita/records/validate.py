@@ -1,7 +1,7 @@
-"""What a broker's produce path checks before it appends bytes it will not open.
+"""Checks of a broker's produce path before it appends bytes that it does not decode.
 
-One batch of magic 2, whole, its checksum right, its header without contradictions, no larger than allowed.
-Records inside are not looked at (docs/decisions/0020-records-are-not-opened.md).
+One batch of magic 2, complete, with a correct checksum and a consistent header, no larger than allowed.
+The records inside are not decoded (decision 20).
 Upstream: ProduceRequest.validateRecords, UnifiedLog.analyzeAndValidateRecords, LogValidator.
 """
 

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
+from uuid import UUID
 
+from partita.lazy import later
 from partita.registry.errors import RegistryError
 
 if TYPE_CHECKING:
     import pyarrow as pa
+else:
+    pa = later("pyarrow")
 
 
 def arrow_type(schema: Any, named: dict[str, Any] | None = None) -> pa.DataType:
     """The type of a parsed Avro schema. Raises RegistryError for unions of several types, and for recursive ones."""
-    import pyarrow as pa
-
     named = {} if named is None else named
     if isinstance(schema, list):
         kinds = [kind for kind in schema if kind != "null"]
@@ -31,8 +33,6 @@ def arrow_type(schema: Any, named: dict[str, Any] | None = None) -> pa.DataType:
 
 
 def _primitive(name: str) -> pa.DataType:
-    import pyarrow as pa
-
     makers = {
         "null": pa.null, "boolean": pa.bool_, "int": pa.int32, "long": pa.int64, "float": pa.float32,
         "double": pa.float64, "bytes": pa.binary, "string": pa.string,
@@ -77,8 +77,6 @@ def _complex(schema: Mapping[str, Any], named: dict[str, Any], pa: Any) -> pa.Da
 
 def arrow_value(value: Any) -> Any:
     """An object from fastavro as pyarrow takes it: UUIDs become text, whatever has them inside is rebuilt."""
-    from uuid import UUID
-
     if isinstance(value, UUID):
         return str(value)
     if isinstance(value, dict):

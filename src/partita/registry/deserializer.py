@@ -6,12 +6,16 @@ import json
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from partita.registry.errors import RegistryError
+from partita.lazy import later
+from partita.registry import arrow_types, avro, json_schema, protobuf
+from partita.registry.errors import RegistryError, RegistryUnavailableError
 from partita.registry.framing import unframe
 from partita.registry.schema import Registry, Schema
 
 if TYPE_CHECKING:
     import pyarrow as pa
+else:
+    pa = later("pyarrow")
 
 Decoded: TypeAlias = Any
 """A dict from Avro, an object from JSON, a message from Protobuf."""
@@ -63,51 +67,47 @@ class RegistryDeserializer:
 
     def to_arrow(self, column: pa.Array) -> pa.Array:
         """A column of framed bytes as structs; Avro's types are the reader's schema's, else the newest one's."""
-        import pyarrow as pa
-
         values = [self.deserialize("", (), value) for value in column.to_pylist()]
         ids = {unframe(value)[0] for value in column.to_pylist() if value is not None}
         if not ids:
             return pa.nulls(len(column))
         schema = self.registry.schema(max(ids))
         if schema.type == "AVRO":
-            from partita.registry.arrow_types import arrow_type, arrow_value
-
-            kind = arrow_type(self._reader() if self._reader_text is not None else self._avro(max(ids), schema))
-            return pa.array([arrow_value(value) for value in values], kind)
+            kind = arrow_types.arrow_type(
+                self._reader() if self._reader_text is not None else self._avro(max(ids), schema)
+            )
+            return pa.array([arrow_types.arrow_value(value) for value in values], kind)
         if schema.type == "PROTOBUF":
-            from partita.registry.protobuf import as_dict
-
-            values = [None if value is None else as_dict(value) for value in values]
+            values = [None if value is None else protobuf.as_dict(value) for value in values]
         return pa.array(values)
 
     def _learn(self, schema_id: int) -> Callable[[bytes], Decoded]:
+        """The reader for a schema. A schema that cannot be used is an outage: it makes no record unreadable."""
         schema = self.registry.schema(schema_id)
-        found = self._readers[schema_id] = self._reader_of(schema_id, schema)
+        try:
+            found = self._readers[schema_id] = self._reader_of(schema_id, schema)
+        except RegistryUnavailableError:
+            raise
+        except Exception as error:  # the parsers of three formats raise whatever they like
+            getattr(self.registry, "forget", id)(schema_id)
+            said = str(error) or repr(error)
+            raise RegistryUnavailableError(f"schema {schema_id} of {self.registry!r} cannot be used: {said}") from error
         return found
 
     def _reader_of(self, schema_id: int, schema: Schema) -> Callable[[bytes], Decoded]:
         match schema.type:
             case "AVRO":
-                from partita.registry import avro
-
                 writer = self._avro(schema_id, schema)
                 reader = self._reader() if self._reader_text is not None else None
                 return lambda payload: avro.read(payload, writer, reader)
             case "JSON":
-                from partita.registry import json_schema
-
                 check = json_schema.validator(schema)
                 return lambda payload: json_schema.read(payload, check)
             case "PROTOBUF":
-                from partita.registry import protobuf
-
                 return protobuf.reader(schema, self._message)
         raise RegistryError(f"schema {schema_id} is of type {schema.type}; AVRO, JSON and PROTOBUF can be read")
 
     def _avro(self, schema_id: int, schema: Schema) -> Any:
-        from partita.registry import avro
-
         if schema_id not in self._parsed:
             self._parsed[schema_id] = avro.parse(self.registry, schema)
         return self._parsed[schema_id]

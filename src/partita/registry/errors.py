@@ -1,4 +1,4 @@
-"""What can go wrong with a schema registry and its framing."""
+"""Errors of a schema registry and its framing."""
 
 from __future__ import annotations
 

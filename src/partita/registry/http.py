@@ -6,15 +6,22 @@ RegistryUnavailableError, which a consumer does not take for an unreadable recor
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 from urllib.parse import quote
 
+from partita.lazy import later
 from partita.registry.errors import RegistryError, RegistryUnavailableError
-from partita.registry.schema import Reference, Schema
+from partita.registry.schema import Reference, Schema, SchemaType
 
 if TYPE_CHECKING:
+    import ssl
+
     import httpx
+else:
+    httpx = later("httpx")
+    ssl = later("ssl")
 
 _JSON = "application/vnd.schemaregistry.v1+json"
 _CONTENT = {"Accept": _JSON, "Content-Type": _JSON}
@@ -62,8 +69,12 @@ class HttpRegistry:
             answer = self._ask("GET", path, f"no schema with id {schema_id}")
             if answer.get("schemaType") == "PROTOBUF":
                 answer = self._ask("GET", f"{path}?format=serialized", f"no schema with id {schema_id}")
-            found = self._schemas[schema_id] = _schema(answer)
+            found = self._schemas[schema_id] = self._schema(answer)
         return found
+
+    def forget(self, schema_id: int) -> None:
+        """Ask again for this schema: what came in its place could not be used."""
+        self._schemas.pop(schema_id, None)
 
     def register(self, subject: str, schema: Schema) -> int:
         """The id of the schema, which is added to the subject unless it is there already. Raises RegistryError."""
@@ -72,19 +83,19 @@ class HttpRegistry:
             references = [{"name": r.name, "subject": r.subject, "version": r.version} for r in schema.references]
             body = {"schema": schema.text, "schemaType": schema.type, "references": references}
             answer = self._ask("POST", f"/subjects/{quote(subject, safe='')}/versions", f"no subject {subject!r}", body)
-            found = self._registered[subject, schema] = int(answer["id"])
+            found = self._registered[subject, schema] = self._id(answer)
             self._schemas[found] = schema
         return found
 
     def latest(self, subject: str) -> tuple[int, Schema]:
         """The newest schema of a subject, with its id. Raises RegistryError."""
         answer = self._ask("GET", f"/subjects/{quote(subject, safe='')}/versions/latest", f"no subject {subject!r}")
-        return int(answer["id"]), _schema(answer)
+        return self._id(answer), self._schema(answer)
 
     def version(self, subject: str, version: int) -> Schema:
         """One version of a subject, counted from 1. Raises RegistryError."""
         missing = f"no version {version} of subject {subject!r}"
-        return _schema(self._ask("GET", f"/subjects/{quote(subject, safe='')}/versions/{int(version)}", missing))
+        return self._schema(self._ask("GET", f"/subjects/{quote(subject, safe='')}/versions/{int(version)}", missing))
 
     def close(self) -> None:
         """Close the connections; the next request opens new ones."""
@@ -93,8 +104,6 @@ class HttpRegistry:
             client.close()
 
     def _ask(self, method: str, path: str, missing: str, body: Mapping[str, Any] | None = None) -> dict[str, Any]:
-        import httpx
-
         troubles = []
         for url in self.urls:
             try:
@@ -108,12 +117,29 @@ class HttpRegistry:
             return _checked(answer.status_code, answer.text, url, missing)
         raise RegistryUnavailableError(f"the schema registry cannot be asked: {'; '.join(troubles)}")
 
+    def _schema(self, answer: Mapping[str, Any]) -> Schema:
+        """The schema in an answer. Raises RegistryUnavailableError for an object that holds none."""
+        text, kind, listed = answer.get("schema"), answer.get("schemaType", "AVRO"), answer.get("references") or ()
+        try:
+            references = tuple(Reference(str(r["name"]), str(r["subject"]), int(r["version"])) for r in listed)
+        except (TypeError, KeyError, ValueError):
+            text = references = None
+        if not isinstance(text, str) or not isinstance(kind, str) or references is None:
+            raise self._no_registry(answer)
+        return Schema(text, cast(SchemaType, kind), references)
+
+    def _id(self, answer: Mapping[str, Any]) -> int:
+        """The id in an answer. Raises RegistryUnavailableError for an object that holds none."""
+        found = answer.get("id")
+        if not isinstance(found, int) or isinstance(found, bool):
+            raise self._no_registry(answer)
+        return found
+
+    def _no_registry(self, answer: Mapping[str, Any]) -> RegistryUnavailableError:
+        return _no_registry(" or ".join(self.urls), f"{_HTTP_OK}: {str(dict(answer))[:200]}")
+
     def _connected(self) -> httpx.Client:
         if self._client is None:
-            import ssl
-
-            import httpx
-
             basic_auth, token, ca, timeout = self._settings
             headers = {"Authorization": f"Bearer {token}"} if token else {}
             verify = ssl.create_default_context(cafile=ca)
@@ -122,8 +148,6 @@ class HttpRegistry:
 
 
 def _checked(status: int, text: str, url: str, missing: str) -> dict[str, Any]:
-    import json
-
     try:
         answer = json.loads(text)
     except ValueError:
@@ -135,15 +159,13 @@ def _checked(status: int, text: str, url: str, missing: str) -> dict[str, Any]:
         raise RegistryUnavailableError(f"{url} wants to know who asks: give basic_auth=(user, password) or token=...")
     if status == _FORBIDDEN:
         raise RegistryUnavailableError(f"{url} forbids it to this user: {said}")
-    if not isinstance(answer, dict):
-        raise RegistryUnavailableError(
-            f"{url} does not answer as a schema registry; is the address right? {status}: {said}"
-        )
+    if not isinstance(answer, dict) or not isinstance(answer.get("error_code"), int):
+        raise _no_registry(url, f"{status}: {said or text[:200]}")
     if status == _NOT_FOUND:
         raise RegistryError(f"{url} has {missing}: {said}")
     raise RegistryError(f"{url} refuses with {status}: {said}")
 
 
-def _schema(answer: Mapping[str, Any]) -> Schema:
-    references = tuple(Reference(r["name"], r["subject"], int(r["version"])) for r in answer.get("references") or ())
-    return Schema(answer["schema"], answer.get("schemaType", "AVRO"), references)
+def _no_registry(url: str, said: str) -> RegistryUnavailableError:
+    """A gateway, a health page, a mock: a registry's refusals have an error_code, and its schemas are text."""
+    return RegistryUnavailableError(f"{url} does not answer as a schema registry; is the address right? {said}")

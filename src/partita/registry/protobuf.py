@@ -78,14 +78,18 @@ def path_of(descriptor: Any) -> list[int]:
 
 
 def reader(schema: Schema, message: ProtoMessage | None) -> Callable[[bytes], ProtoMessage]:
-    """A function from payloads to messages: of the class given, or of one made from the schema."""
+    """A function from payloads to messages: of the class given, or of one made from the schema.
+
+    Raises RegistryError for a schema that no class can be made from.
+    """
     classes: dict[tuple[int, ...], ProtoMessage] = {}
+    file = None if message is not None else _file_of(schema)
 
     def read(payload: bytes) -> ProtoMessage:
         indexes, body = decode_indexes(payload)
         kind: ProtoMessage = message or classes.get(tuple(indexes))
         if kind is None:
-            kind = classes[tuple(indexes)] = _class_at(schema, indexes)
+            kind = classes[tuple(indexes)] = _class_at(file, indexes)
         try:
             return kind.FromString(body)
         except DecodeError as error:
@@ -139,8 +143,8 @@ def _is_repeated(field: Any) -> bool:
     return bool(field.label == field.LABEL_REPEATED if told is None else told)
 
 
-def _class_at(schema: Schema, indexes: Sequence[int]) -> ProtoMessage:
-    """A message class made from a serialized file descriptor."""
+def _file_of(schema: Schema) -> Any:
+    """The descriptor of the schema's file, in a pool with what it imports."""
     file = descriptor_pb2.FileDescriptorProto()
     try:
         file.ParseFromString(base64.b64decode(schema.text, validate=True))
@@ -152,11 +156,18 @@ def _class_at(schema: Schema, indexes: Sequence[int]) -> ProtoMessage:
     pool = descriptor_pool.DescriptorPool()
     _add_dependencies(pool, file)
     try:
-        found: Any = pool.Add(file) or pool.FindFileByName(file.name)
-        at = list(found.message_types_by_name.values())[indexes[0]]
+        return pool.Add(file) or pool.FindFileByName(file.name)
+    except (TypeError, KeyError) as error:
+        raise RegistryError(f"the Protobuf schema cannot be used: {error!r}") from error
+
+
+def _class_at(file: Any, indexes: Sequence[int]) -> ProtoMessage:
+    """The class of the message at these indexes of a file."""
+    try:
+        at = list(file.message_types_by_name.values())[indexes[0]]
         for index in indexes[1:]:
             at = at.nested_types[index]
-    except (IndexError, TypeError, KeyError) as error:
+    except IndexError as error:
         raise RegistryError(f"the Protobuf schema has no message at {list(indexes)}: {error!r}") from error
     return message_factory.GetMessageClass(at)
 

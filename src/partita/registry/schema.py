@@ -29,7 +29,10 @@ class Schema:
 
 
 class Registry(Protocol):
-    """Where schemas are kept. Ids are for ever: an answer may be remembered."""
+    """Where schemas are kept. Ids are for ever: an answer may be remembered.
+
+    One that remembers may have `forget(schema_id)`, which is called when a schema turns out to be of no use.
+    """
 
     def schema(self, schema_id: int) -> Schema:
         """The schema of this id. Raises RegistryError, RegistryUnavailableError."""

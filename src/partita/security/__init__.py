@@ -1,1 +1,1 @@
-"""What proves who a peer is: secrets, login lines, SASL exchanges, names and rights, as rules without IO."""
+"""Authentication and authorization as rules without IO: secrets, login lines, SASL exchanges, names and rights."""

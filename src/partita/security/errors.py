@@ -1,4 +1,4 @@
-"""What showing who one is can fail with, before anybody knows which broker it was."""
+"""Errors of authentication that do not name the broker yet."""
 
 from __future__ import annotations
 

@@ -8,13 +8,10 @@ from dataclasses import dataclass
 from partita.secret import Secret
 
 _FLAGS = ("required", "requisite", "sufficient", "optional")
-_TOKEN = re.compile(
-    r"""\s+ | //[^\n]* | /\*.*?\*/
+_TOKEN = r"""\s+ | //[^\n]* | /\*.*?\*/
       | (?P<quoted>"(?:[^"\\\n]|\\.)*" | '(?:[^'\\\n]|\\.)*')
       | (?P<word>[A-Za-z_$\u00a0-\U0010ffff][\w.$\-\u00a0-\U0010ffff]*)
-      | (?P<other>.)""",
-    re.VERBOSE | re.DOTALL,
-)
+      | (?P<other>.)"""
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f", "a": "\a", "v": "\v"}
 
 
@@ -72,7 +69,7 @@ def _module(tokens: list[tuple[str, str]], at: int) -> tuple[LoginModule, int]:
 
 def _tokens(text: str) -> list[tuple[str, str]]:
     found = []
-    for match in _TOKEN.finditer(text):
+    for match in re.finditer(_TOKEN, text, re.VERBOSE | re.DOTALL):
         kind = match.lastgroup
         if kind == "quoted":
             inner = re.sub(r"\\(.)", lambda m: _ESCAPES.get(m[1], m[1]), match[0][1:-1], flags=re.DOTALL)

@@ -1,4 +1,4 @@
-"""How much somebody has used lately, and how long to wait until it is within bounds. Times are in ms, passed in.
+"""Meters of recent use, and the delay until it is within bounds. Times are in ms, passed in.
 
 Mirrors Rate, TokenBucket and QuotaUtils of Apache Kafka.
 """

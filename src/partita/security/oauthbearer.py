@@ -66,7 +66,7 @@ def parse_client_message(message: bytes) -> InitialResponse:
 
 
 def failure(challenge: bytes) -> str:
-    """What a broker's error challenge says, cut and made printable; it may be anything."""
+    """Return a broker's error challenge, shortened and made printable; its content is arbitrary."""
     text = challenge[: 4 * ERROR_LENGTH_MAX].decode(errors="replace")
     try:
         told = json.loads(text)

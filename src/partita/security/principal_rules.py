@@ -46,7 +46,7 @@ class PrincipalRules:
         self._rules = tuple(_parsed(rule) for rule in _split(text.strip()))
 
     def principal_name(self, distinguished_name: str) -> str:
-        """What the first matching rule makes of the name. Raises NoMatchingRule."""
+        """Return the name mapped by the first matching rule. Raises NoMatchingRule."""
         for rule in self._rules:
             result = distinguished_name if rule is None else rule.applied(distinguished_name)
             if result is not None:

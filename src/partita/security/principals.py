@@ -18,4 +18,4 @@ class KafkaPrincipal(NamedTuple):
 
 
 ANONYMOUS = KafkaPrincipal(USER, "ANONYMOUS")
-"""Whoever has not authenticated."""
+"""The principal of unauthenticated clients."""

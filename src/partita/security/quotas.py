@@ -124,7 +124,7 @@ def is_selected(entity: Entity, components: Sequence[Component], *, strict: bool
 
 @dataclass(frozen=True, slots=True)
 class Limit:
-    """A quota that counts for somebody: how much, and who shares it: user and client id, empty where all do."""
+    """A quota that applies: its limit, and the user and client id that share it, empty where all do."""
 
     value: float
     shared_by: tuple[str, str]

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import Enum, auto
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from partita.secret import Secret
 from partita.security import oauthbearer, plain, scram
@@ -21,7 +21,7 @@ PLAIN, SCRAM_SHA_256, SCRAM_SHA_512, OAUTHBEARER = MECHANISMS = (
     "SCRAM-SHA-512",
     "OAUTHBEARER",
 )
-"""What is served, by Kafka's names."""
+"""Served mechanisms, by Kafka's names."""
 
 
 class State(Enum):
@@ -30,7 +30,7 @@ class State(Enum):
     START = auto()
     """Nothing was asked yet."""
     VERSIONED = auto()
-    """It has been told the versions."""
+    """It has received the supported versions."""
     HANDSHAKEN = auto()
     """A mechanism is chosen and its messages go back and forth, the first time or again."""
     DONE = auto()
@@ -40,7 +40,7 @@ class State(Enum):
 
 
 class Said(Enum):
-    """What a request is, as far as a login is concerned."""
+    """Kind of request during a login."""
 
     VERSIONS = auto()
     HANDSHAKE = auto()
@@ -49,7 +49,7 @@ class Said(Enum):
 
 
 class Verb(Enum):
-    """What is done with a request."""
+    """Action on a request."""
 
     SERVE = auto()
     """Let the broker answer it."""
@@ -82,13 +82,13 @@ ANSWERS: dict[State, tuple[Verb, Verb, Verb, Verb]] = {
 
 
 def verb(state: State, said: Said) -> Verb:
-    """What is done with such a request in this state."""
+    """Return the action on such a request in this state."""
     return ANSWERS[state][list(Said).index(said)]
 
 
 @dataclass(frozen=True, slots=True)
 class Claims:
-    """What an accepted token says: whose it is and when it ends, in seconds since 1970."""
+    """Content of an accepted token: its principal and its expiry, in seconds since 1970."""
 
     user: str
     ends_s: float
@@ -100,12 +100,14 @@ class TokenRefused(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What the mechanism says to a message; `user` is set with the last one of a login that succeeded."""
+    """The mechanism's answer to a message; `user` is set with the last one of a successful login."""
 
     message: bytes
     user: str | None = None
     ends_s: float | None = None
     """When what was shown ends, in seconds since 1970; None where it does not."""
+    is_lent: bool = False
+    """A delegation token was shown."""
 
 
 class Mechanism(Protocol):
@@ -115,7 +117,7 @@ class Mechanism(Protocol):
     """Who the peer says it is, for the log; nothing is proved before `Answer.user` is set."""
 
     def step(self, message: bytes) -> Answer:
-        """Answer the peer's next message. Raises SaslError with the text that the peer is told."""
+        """Answer the peer's next message. Raises SaslError with the text to send to the peer."""
         ...
 
 
@@ -132,6 +134,14 @@ class PlainServer:
         return Answer(b"", plain.authenticate(message, self._users))
 
 
+class Lent(NamedTuple):
+    """A login with a delegation token: the credential, its owner, and its end in seconds since 1970."""
+
+    credential: scram.Credential
+    owner: str
+    ends_s: float | None
+
+
 SCRAM_BYTES_MAX = 16 * 1024
 """The longest message of a SCRAM exchange that is read."""
 
@@ -140,16 +150,26 @@ class ScramServer:
     """SCRAM: two messages. An unknown user fails at the second one, as a wrong password does.
 
     Deviation: a SCRAM login of an unknown user fails at its last message, after a made-up salt; Kafka refuses the first
-    message, which tells a stranger who exists (SE-P05).
+    message, which reveals which users exist (SE-P05).
 
     Deviation: a SCRAM message of more than 16 KiB is refused; Kafka takes up to `sasl.server.max.receive.size`, of
     which several copies would be kept for each stranger until its login is over.
     """
 
-    def __init__(self, mechanism: str, find: Callable[[str], scram.Credential], nonce: str) -> None:
-        """`find` makes up a credential, always the same one, for a user that does not exist."""
+    def __init__(
+        self,
+        mechanism: str,
+        find: Callable[[str], scram.Credential],
+        nonce: str,
+        find_token: Callable[[str], Lent] | None = None,
+    ) -> None:
+        """`find` makes up a credential, always the same one, for a user that does not exist.
+
+        `find_token` does so for an id of a delegation token; without it there are no tokens.
+        """
         self._mechanism = mechanism
         self._find = find
+        self._find_token = find_token
         self._nonce = nonce
         self._first: scram.ClientFirst | None = None
         self._challenge = ""
@@ -174,17 +194,23 @@ class ScramServer:
         self.user = first.user
         if first.authorization_id and first.authorization_id != first.user:
             raise _Told("Authentication failed: Client requested an authorization id that is different from username")
-        if first.extensions.get("tokenauth") == "true":
-            raise SaslError("delegation tokens are not served")
-        credential = self._find(first.user)
+        if _is_lent(first) and self._find_token is None:
+            raise SaslError("there are no delegation tokens without delegation.token.secret.key")
+        credential = self._found(first).credential
         self._challenge = scram.server_first(first, self._nonce, credential.salt, credential.iterations)
         self._first = first
         return Answer(self._challenge.encode())
 
     def _finish(self, first: scram.ClientFirst, text: str) -> Answer:
         final = scram.parse_client_final(text)
-        proof = scram.server_final(self._mechanism, self._find(first.user), first, self._challenge, final)
-        return Answer(proof.encode(), first.user)
+        found = self._found(first)
+        proof = scram.server_final(self._mechanism, found.credential, first, self._challenge, final)
+        return Answer(proof.encode(), found.owner, found.ends_s, _is_lent(first))
+
+    def _found(self, first: scram.ClientFirst) -> Lent:
+        if self._find_token is not None and _is_lent(first):
+            return self._find_token(first.user)
+        return Lent(self._find(first.user), first.user, None)
 
     def _invalid(self) -> str:
         return invalid_credentials(self._mechanism)
@@ -224,8 +250,12 @@ class BearerServer:
         return Answer(b"", claims.user, claims.ends_s)
 
 
+def _is_lent(first: scram.ClientFirst) -> bool:
+    return first.extensions.get("tokenauth", "").lower() == "true"
+
+
 class _Told(Exception):
-    """A refusal whose text the peer is told."""
+    """Refuse with a text that is sent to the peer."""
 
 
 def invalid_credentials(mechanism: str) -> str:

@@ -40,7 +40,7 @@ _SERVER_FINAL = re.compile(rf"(?:e=({_VALUE})|v=({_BASE64})){_EXTENSIONS}")
 
 @dataclass(frozen=True, slots=True)
 class Credential:
-    """What a broker keeps of a password: enough to check it, not enough to log in."""
+    """A broker's verifier for a password: enough to check it, not enough to log in."""
 
     salt: bytes
     stored_key: bytes
@@ -135,7 +135,7 @@ def salted_password(mechanism: str, password: Secret, salt: bytes, iterations: i
 
 
 def credential_of(mechanism: str, salted: bytes, salt: bytes, iterations: int) -> Credential:
-    """What a broker stores for a salted password."""
+    """Return the verifier that a broker stores for a salted password."""
     return Credential(
         salt, _hash(mechanism, _client_key(mechanism, salted)), _server_key(mechanism, salted), iterations
     )
@@ -144,10 +144,10 @@ def credential_of(mechanism: str, salted: bytes, salt: bytes, iterations: int) -
 class ScramClient:
     """One login. Call `first`, then `challenged` and `final` with the server's answer, then `finish`."""
 
-    def __init__(self, mechanism: str, user: str, nonce: str) -> None:
+    def __init__(self, mechanism: str, user: str, nonce: str, *, is_delegation_token: bool = False) -> None:
         self.mechanism = mechanism
         self._nonce = nonce
-        self._bare = f"n={escape(user)},r={nonce}"
+        self._bare = f"n={escape(user)},r={nonce}{',tokenauth=true' if is_delegation_token else ''}"
         self._server_first = ""
         self._signature = b""
 

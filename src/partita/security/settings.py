@@ -1,6 +1,6 @@
-"""What a client's security options mean together: one frozen `Security`, made once and checked when it is made.
+"""The settings of TLS and of SASL, each created from the options of a client and checked at once.
 
-Nothing below it sees option names. Files are named here and read by `net.tls`. (security.md 4, 10, 18.)
+Loaded by clients that encrypt or log in. Files are named here and read by `net.secured.tls`. (security.md 4, 10, 18.)
 """
 
 from __future__ import annotations
@@ -9,11 +9,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from partita.client_options import CLIENT_OPTIONS
-from partita.options import ConfigError, check_options
+from partita.options import ConfigError
 from partita.secret import Secret
 from partita.security.jaas import JaasError, LoginModule, parse_jaas
-from partita.security_options import SECURITY_OPTIONS
 
 if TYPE_CHECKING:
     from ssl import SSLContext
@@ -35,9 +33,6 @@ _TLS_FILES = (
     "ssl_keystore_certificate_chain", "ssl_key_password", "ssl_ca_location", "ssl_ca_pem", "ssl_certificate_location",
     "ssl_certificate_pem", "ssl_key_location", "ssl_key_pem",
 )  # fmt: skip
-
-
-_OPTIONS = tuple(o for o in CLIENT_OPTIONS if o in SECURITY_OPTIONS or o.name == "security_protocol")
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,13 +84,15 @@ class TokenRefresh:
     buffer_s: int = 300
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class SaslSettings:
-    """One mechanism and what it logs in with."""
+    """One mechanism and what it logs in with. `login` alone may change while a client runs: `Security.set_login`."""
 
     mechanism: str
-    user: str = ""
-    password: Secret = field(default_factory=lambda: Secret(""))
+    login: tuple[str, Secret] = field(default_factory=lambda: ("", Secret("")))
+    """User and password of PLAIN and SCRAM."""
+    is_delegation_token: bool = False
+    """They are the id and the HMAC of a delegation token."""
     token_provider: Any = None
     """A callable of the user's, in any of the forms that Kafka's Python clients know."""
     token_endpoint: TokenEndpoint | None = None
@@ -104,52 +101,17 @@ class SaslSettings:
     unsecured_claims: Mapping[str, str] = field(default_factory=dict)
     kerberos_service: str = "kafka"
 
-
-@dataclass(frozen=True, slots=True)
-class Security:
-    """How a client reaches brokers: in plain text or by TLS, anonymous or logged in."""
-
-    protocol: str = "PLAINTEXT"
-    tls: TlsSettings | None = None
-    sasl: SaslSettings | None = None
-
     @property
-    def user(self) -> str | None:
-        """The user that logs in by name and password; None for everybody else, whose name only the broker knows."""
-        return self.sasl.user or None if self.sasl is not None else None
-
-
-PLAIN_TEXT = Security()
-"""No TLS, no login: Kafka's default."""
-
-
-def security_of(values: Mapping[str, Any]) -> Security:
-    """Put checked option values together. Raises ConfigError, naming the option to change."""
-    protocol = values["security_protocol"]
-    tls = _tls(values) if protocol in ("SSL", "SASL_SSL") else None
-    sasl = _sasl(values) if protocol.startswith("SASL") else None
-    if tls is None and values.get("ssl_context") is not None:
-        raise ConfigError(f"ssl_context is given, but security_protocol is {protocol}: set SSL or SASL_SSL")
-    return Security(protocol, tls, sasl)
-
-
-def security_of_options(given: Mapping[str, str]) -> Security:
-    """The same from text options with dots, passing over names that are not about security. Raises ConfigError."""
-    names = {name for option in _OPTIONS for name in (option.name, *option.aliases)}
-    known = {name: value for name, value in given.items() if name.replace(".", "_") in names}
-    return security_of(check_options(_OPTIONS, {}, known))
-
-
-def is_security_option(dotted: str) -> bool:
-    """True for every option of this module, in Kafka's spelling with dots or an alias of it."""
-    name = dotted.replace(".", "_")
-    return any(name == option.name or name in option.aliases for option in _OPTIONS)
+    def user(self) -> str:
+        """The user that logs in with a password; empty for other mechanisms."""
+        return self.login[0]
 
 
 # --- TLS --------------------------------------------------------------------------------------------------------------
 
 
-def _tls(values: Mapping[str, Any]) -> TlsSettings:
+def tls_settings(values: Mapping[str, Any]) -> TlsSettings:
+    """Return how connections are encrypted. Raises ConfigError, naming the option to change."""
     context = values["ssl_context"]
     if context is not None:
         others = [name for name in _TLS_FILES if values[name] is not None]
@@ -222,7 +184,8 @@ def _one_store(what: str, stores: list[Store]) -> Store | None:
 # --- SASL -------------------------------------------------------------------------------------------------------------
 
 
-def _sasl(values: Mapping[str, Any]) -> SaslSettings:
+def sasl_settings(values: Mapping[str, Any]) -> SaslSettings:
+    """Return how connections log in. Raises ConfigError, naming the option to change."""
     mechanism = values["sasl_mechanism"]
     protocol = values["security_protocol"]
     if mechanism is None:
@@ -281,7 +244,14 @@ def _password_login(values: Mapping[str, Any], mechanism: str, module: LoginModu
             f"sasl_mechanism {mechanism} needs a user and a password: {missing} is not set "
             "(or give both in sasl_jaas_config)"
         )
-    return SaslSettings(mechanism, user, password)
+    in_line = None if module is None else module.plain("tokenauth")
+    is_token = values["sasl_scram_tokenauth"] or (in_line or "").lower() == "true"
+    if is_token and mechanism == "PLAIN":
+        raise ConfigError(
+            "sasl_scram_tokenauth logs in with a delegation token, which PLAIN cannot: set sasl_mechanism to "
+            "SCRAM-SHA-256 or SCRAM-SHA-512"
+        )
+    return SaslSettings(mechanism, (user, password), is_delegation_token=is_token)
 
 
 def _kerberos_login(values: Mapping[str, Any], module: LoginModule | None) -> SaslSettings:

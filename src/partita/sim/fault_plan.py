@@ -1,4 +1,4 @@
-"""What goes wrong in a simulation: each run draws a few kinds of fault, how often each comes, and the shape of the run.
+"""The faults of a simulation: each run draws a few kinds of fault, their rates, and the shape of the run.
 
 Rates differ from run to run and most kinds are absent from most runs, because an even mixture never shows much of one
 fault with a little of another. Faults like to come at the very tick of a deadline, or beside it.
@@ -23,6 +23,7 @@ KINDS = (
     "crash_broker",
     "move_shard",
     "fail_append",
+    "fill_disk",
     "add_partition",
     "elect_leader",
 )
@@ -64,7 +65,7 @@ class Plan:
     retention_ms: int = 604_800_000
     """How long offsets of a group without members are kept."""
     protocol: str = CLASSIC
-    """What members speak: classic, consumer (KIP-848), or mixed."""
+    """Protocol of the members: classic, consumer (KIP-848), or mixed."""
     changes_ms: tuple[int, ...] = ()
     """mixed: when the fleet begins to change over to the consumer protocol, and back; none: each process speaks one."""
     interval_ms: int = 1_000

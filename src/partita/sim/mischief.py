@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from partita.sim.clients.consumer import SimConsumer
 from partita.sim.clients.keeper import Keeper
 from partita.sim.clients.stranger import Stranger
@@ -18,8 +20,10 @@ class Mischief:
         self._world = simulation.world
         self._is_over = False
         self._added = 0
-        self._stranger = Stranger(simulation.world, simulation.network, simulation.watch)
-        self._keeper = Keeper(simulation.world, simulation.network, simulation.broker, simulation.watch.group_id)
+        world, network, watch = simulation.world, simulation.network, simulation.watch
+        self._stranger = Stranger(world, network, watch, lambda: simulation.coordinator_node)
+        self._keeper = Keeper(world, network, watch.group_id, lambda: simulation.coordinator_node)
+        self._keeper.may_delete = self._may_be_deleted
         for who, mean_ms in ((self._stranger, simulation.plan.stranger_ms), (self._keeper, simulation.plan.keeper_ms)):
             if mean_ms:
                 self._ask_later(who, mean_ms)
@@ -28,7 +32,7 @@ class Mischief:
             simulation.world,
             simulation.plan.faults,
             self._cause,
-            lambda: simulation.broker.coordinator.next_deadline_ms(),
+            self._next_deadline_ms,
         )
         for ms in simulation.plan.changes_ms:
             self._world.after(ms, self._change_over)
@@ -55,6 +59,15 @@ class Mischief:
             who.ask()
             self._ask_later(who, mean_ms)
 
+    def _next_deadline_ms(self) -> int | None:
+        coordinator = self._simulation.coordinator
+        return None if coordinator is None else coordinator.next_deadline_ms()
+
+    def _may_be_deleted(self, group_id: str) -> bool:
+        """An empty group is deleted only when its end is durable: a crash would bring members back."""
+        coordinator = self._simulation.coordinator
+        return self._simulation.is_durable() or (coordinator is not None and bool(coordinator.members_of(group_id)))
+
     def _cause(self, kind: str) -> None:
         getattr(self._network_faults if hasattr(self._network_faults, kind) else self, kind)()
 
@@ -68,7 +81,7 @@ class Mischief:
     # Kinds: clients
 
     def cut_client(self) -> None:
-        """A client reaches nobody for a while."""
+        """Cut a client off from the network for a while."""
         if client := self._client():
             self._network_faults.cut(client.name)
 
@@ -112,30 +125,36 @@ class Mischief:
         """The broker dies, and comes back later."""
         ms = self._world.dice.between(0, self._simulation.plan.session_ms)
         self._saw(f"crash the broker for {ms} ms")
-        self._simulation.broker.crash(ms)
+        self._simulation.crash(ms)
 
     def move_shard(self) -> None:
         """The shard is unloaded in order and loaded again."""
         self._saw("move the shard")
-        self._simulation.broker.move()
+        self._simulation.move_shard()
 
     def fail_append(self) -> None:
         """The next append fails."""
         self._saw("the next append fails")
-        self._simulation.broker.log.failures_left = 1
+        self._simulation.fail_append()
 
     def add_partition(self) -> None:
         """A topic gets one more partition, three times at most."""
-        if self._added < 3:
+        if self._added < 3 and self._simulation.process.is_up:
             self._added += 1
-            topics = self._simulation.topics
-            name = self._world.dice.choice(list(topics.partitions))
+            name = self._world.dice.choice(self._simulation.topics)
             self._saw(f"add a partition to {name}")
-            topics.add_partition(name)
+            self._simulation.add_partition(name)
 
     def elect_leader(self) -> None:
         """The leader of a partition is elected again; nothing is lost by it."""
-        topics = self._simulation.topics
-        topic, partition = self._world.dice.choice(topics.all())
-        self._saw(f"elect the leader of {topic}-{partition}")
-        topics.elect(topic, partition)
+        if self._simulation.process.is_up:
+            at = self._world.dice.choice(self._simulation.partitions())
+            self._saw(f"elect the leader of {at[0]}-{at[1]}")
+            self._simulation.elect(at)
+
+    def fill_disk(self) -> None:
+        """The disk is full for a while."""
+        ms = self._world.dice.between(100, self._simulation.plan.session_ms)
+        self._saw(f"the disk is full for {ms} ms")
+        self._simulation.fill_disk(is_full=True)
+        self._world.after(ms, partial(self._simulation.fill_disk, is_full=False))

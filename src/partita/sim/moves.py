@@ -1,8 +1,8 @@
-"""What a rebalance moves: classic eager, classic cooperative and consumer protocol on one workload without faults.
+"""Partition moves by rebalances: classic eager, classic cooperative and consumer protocol on one fault-free workload.
 
 Four consumers share twelve partitions with Kafka's default timeouts. Then a fifth joins, one leaves, one crashes, or
-all are restarted one after another. `table` counts the partitions that get another owner, those that an owner gives up
-and gets back, and for how long nobody reads them.
+all are restarted one after another. `table` counts the partitions that change their owner, those that an owner gives
+up and gets back, and for how long they have no reader.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _OWNED = ("a", "r", "l")
 
 @dataclass(slots=True)
 class Moves:
-    """What one deed led to. Times are in partition-milliseconds: one partition that nobody reads for a millisecond."""
+    """Results of one deed. Times are in partition-milliseconds: one partition without a reader for a millisecond."""
 
     changed: int = 0
     """Partitions that got another owner, once for each time."""
@@ -37,7 +37,7 @@ class Moves:
 
 @dataclass
 class _Ledger:
-    """Who owns what, as the callbacks of the applications tell."""
+    """Owners of partitions according to the applications' callbacks."""
 
     owner: dict[str, str] = field(default_factory=dict)
     owned: dict[str, frozenset[str]] = field(default_factory=dict)
@@ -64,7 +64,7 @@ PROTOCOLS: dict[str, dict[str, object]] = {
     "classic, `cooperative-sticky`": {"protocol": CLASSIC, "assignors": ("cooperative-sticky",)},
     "consumer (`uniform`)": {"protocol": CONSUMER},
 }
-"""What is compared: a name for people, and what of the plan makes it."""
+"""A compared variant: its readable name, and the settings of the plan."""
 
 
 def _joins(simulation: Simulation) -> None:

@@ -1,4 +1,4 @@
-"""What must happen once nothing goes wrong any more.
+"""Liveness rules: events that must follow once all faults have ended.
 
 L1 joins are answered, L11 the group becomes stable with every live client, and L12 stays so; L13 everything is
 processed and committed.
@@ -51,7 +51,9 @@ class ProgressRules:
         must(watch.generation == generation, "L12", f"generation {watch.generation} after settling in {generation}")
         must(not self._why_not(), "L11", f"settled, and then not: {self._why_not()}")
         late_ms = self._world.now.wall_ms - 2 * EXPIRY_CHECK_MS
-        overdue = self._simulation.watch.offsets.overdue(self._simulation.broker.coordinator, late_ms)
+        coordinator = self._simulation.coordinator
+        must(coordinator is not None, "L11", "settled, and then not loaded")
+        overdue = watch.offsets.overdue(coordinator, late_ms) if coordinator is not None else []
         must(not overdue, "S24", f"should have expired by now: {overdue}")
 
     def _run(self, ms: int) -> None:
@@ -62,7 +64,7 @@ class ProgressRules:
             asked = self._simulation.watch.oldest_open()
             if asked is not None and isinstance(asked.wire, JoinGroupRequest):
                 waits_ms = self._world.now.mono_ms - asked.asked_ms
-                must(waits_ms <= self._join_ms, "L1", f"a join of {asked.link.caller.name} waits since {waits_ms} ms")
+                must(waits_ms <= self._join_ms, "L1", f"a join of {asked.client} waits since {waits_ms} ms")
 
     def _run_until_settled(self) -> int | None:
         start = self._world.ms
@@ -79,9 +81,11 @@ class ProgressRules:
         return [c for c in live if c.core.member.generation.member_id or c.instance_id not in held]
 
     def _why_not(self) -> str:
-        """What is missing for the group to be stable with all live clients, and all partitions owned."""
+        """Return the missing conditions for a stable group with all live clients and all partitions owned."""
         watch, live = self._simulation.watch, self._live()
-        coordinator, group_id = self._simulation.broker.coordinator, watch.group_id
+        coordinator, group_id = self._simulation.coordinator, watch.group_id
+        if coordinator is None:
+            return "the group is not loaded"
         if not watch.is_stable:
             return f"the group is {coordinator.state_of(group_id)}"
         ids = {c.core.member.generation.member_id for c in live}
@@ -93,17 +97,17 @@ class ProgressRules:
         if late:
             return f"{', '.join(late)} are not in generation {now}"
         owned = sorted(tp for c in live for tp in watch.clients.owned_by(c.name))
-        if owned != sorted(self._simulation.topics.all()):
+        if owned != sorted(self._simulation.partitions()):
             return f"owned are {owned}"
         return ""
 
     def _run_until_done(self) -> None:
         """L13: at the slowest rate the application works at."""
-        plan, topics = self._simulation.plan, self._simulation.topics
+        plan = self._simulation.plan
         start, patience = self._world.ms, 0
         while self._lag():
             if self._world.ms - start > patience:
-                backlog = sum(log.end for logs in topics.partitions.values() for log in logs)
+                backlog = sum(self._simulation.end_of(at) for at in self._simulation.partitions())
                 patience = self._stable_ms + (backlog // plan.max_poll_records + 1) * (plan.work_ms + 200)
                 must(self._world.ms - start <= patience, "L13", f"still behind: {self._lag()}")
             self._run(_STEP_MS)
@@ -111,9 +115,12 @@ class ProgressRules:
     def _lag(self) -> dict[str, tuple[int, int, int]]:
         """Of partitions that are behind: (processed, committed, end)."""
         behind: dict[str, tuple[int, int, int]] = {}
-        hard = self._simulation.broker.coordinator.hard_state
-        for topic, partition in self._simulation.topics.all():
-            end = self._simulation.topics.partitions[topic][partition].end
+        coordinator = self._simulation.coordinator
+        must(coordinator is not None, "L13", "settled, and then not loaded")
+        assert coordinator is not None, "a rule has seen to that"
+        hard = coordinator.hard_state
+        for topic, partition in self._simulation.partitions():
+            end = self._simulation.end_of((topic, partition))
             progress = self._simulation.watch.clients.progress.get((topic, partition))
             committed = hard.committed(self._simulation.watch.group_id, (topic, partition))
             done = progress.upto if progress else 0

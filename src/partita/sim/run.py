@@ -64,7 +64,7 @@ class Verdict(Generic[P]):
 
     @property
     def done(self) -> str:
-        """What was got done."""
+        """The work done, in words."""
         return f"{self.transactions} transactions" if self.transactions else f"{self.generations} generations"
 
 
@@ -80,17 +80,20 @@ def simulate(
 
 def run_plan(seed: int, plan: Plan, trace: Trace, *, liveness: bool, minutes: float) -> Verdict[Plan]:
     """Run a given plan with the chances of the seed."""
-    simulation = Simulation(seed, plan, trace)
+    with broker_alarm() as alarms:
+        simulation = Simulation(seed, plan, trace)
 
-    def play() -> None:
-        mischief = Mischief(simulation)
-        _storm(simulation.world, minutes, EVENTS_MAX)
-        if liveness:
-            mischief.stop()
-            simulation.heal()
-            ProgressRules(simulation).judge()
+        def play() -> None:
+            mischief = Mischief(simulation)
+            _storm(simulation.world, minutes, EVENTS_MAX)
+            if liveness:
+                mischief.stop()
+                simulation.heal()
+                ProgressRules(simulation).judge()
+            if alarms:
+                raise RuleBroken("E", f"the broker logged: {alarms[0]}")
 
-    broken = _broken_by(play, simulation.world)
+        broken = _broken_by(play, simulation.world)
     generations = simulation.watch.generation
     return _verdict(seed, liveness, plan, simulation.world, broken, generations=generations)
 

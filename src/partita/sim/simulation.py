@@ -1,24 +1,49 @@
-"""Everything in one run of the simulator: the world, the broker, the clients and what they are made to do."""
+"""Everything in one run of groups: the world, the broker's process, the clients and what they are made to do."""
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
+from partita.assignors.interface import Assignor
+from partita.assignors.server_side import RangeOnServer
+from partita.assignors.uniform import UniformAssignor
+from partita.broker.api.services import Services
+from partita.broker.groups.runner import ShardRunner
+from partita.broker.nodes import Cluster
+from partita.broker.options import Value
+from partita.broker.shard_life import State
+from partita.broker.topics.catalogue import Partition
 from partita.group.config import GroupConfig
+from partita.group.coordinator import GroupCoordinator
+from partita.lazy import Lazy
+from partita.log.storage import StorageError
 from partita.protocol.messages.join_group import JoinGroupRequest
-from partita.sim.broker.node import Broker
-from partita.sim.broker.topics import Topics
+from partita.records.builder import build_batch
+from partita.sim.clients import keeper
 from partita.sim.clients.application import Habits
 from partita.sim.clients.consumer import SimConsumer
 from partita.sim.fault_plan import CLASSIC, CONSUMER, Plan
+from partita.sim.rules.rule import must
 from partita.sim.rules.watch import Court, Watch
+from partita.sim.shell.group_shards import Recorder, WatchedCoordinators
+from partita.sim.shell.process import Process
 from partita.sim.world.network import Network
 from partita.sim.world.trace import Trace
 from partita.sim.world.world import World
 
 GROUP = "g"
 EXPIRY_CHECK_MS = 1_000
+_CLEANS_EVERY_MS = 3_000
+_SETTINGS: dict[str, object] = {
+    "auto.create.topics.enable": False,
+    "offsets.topic.num.partitions": 1,
+    "offsets.topic.segment.bytes": 4_096,
+    "transaction.state.log.num.partitions": 1,
+    "log.cleaner.backoff.ms": 3_600_000,
+    "log.retention.ms": -1,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +67,8 @@ class Simulation:
         self.network = Network(self.world)
         weather = self.network.weather
         weather.delay_max_ms, weather.slow_up, weather.slow_down = plan.delay_ms, plan.slow_up, plan.slow_down
-        self.topics = Topics(self.world, {f"t{i}": count for i, count in enumerate(plan.partitions)})
+        self.topics = tuple(f"t{i}" for i in range(len(plan.partitions)))
+        """Topics that the consumers read."""
         config = ShortLived(
             group_initial_rebalance_delay_ms=plan.initial_delay_ms,
             offsets_retention_check_interval_ms=EXPIRY_CHECK_MS,
@@ -55,22 +81,145 @@ class Simulation:
         court = Court(
             eager=plan.eager,
             is_classic=plan.protocol == CLASSIC,
-            image=self.topics.image,
             is_uniform=plan.server_assignor == "uniform",
         )
         self.watch = Watch(self.world, GROUP, config, court)
-        self.broker = Broker(self.world, self.network, self.topics, config, self.watch, solve_ms=plan.solve_ms)
-        self.broker.log.sync_ms = (plan.sync_ms // 2, plan.sync_ms)
-        self.broker.load_ms = (0, plan.load_ms)
-        self.broker.cleans = plan.cleans
+        assignors = _assignors(plan)
+        self.recorder = Recorder(self.world, self.watch, config, assignors, solve_ms=plan.solve_ms)
+        topics: dict[str, tuple[int, dict[str, Value]]] = {
+            name: (count, {}) for name, count in zip(self.topics, plan.partitions, strict=True)
+        }
+        topics |= dict.fromkeys(keeper.TOPICS, (keeper.PARTITIONS, {}))
+        self.process = Process(self.world, self.network, _SETTINGS, topics)
+        self.process.sync_ms = (plan.sync_ms // 2, plan.sync_ms)
+        self.process.make_services = self._services
+        self.process.on_start = self._hold_load
+        self.process.on_turn = self._turned
+        self.load_ms = plan.load_ms
         self.clients: list[SimConsumer] = []
         self.is_producing = True
         self.replaces_closed = True
         """Does a process that has closed come back by itself?"""
         self._lives = 0
+        self.process.start(was_clean=True)
         for number in range(plan.clients):
             self.world.after(self.world.dice.between(0, 2_000), self.start, number)
         self._produce()
+        if plan.cleans:
+            self._clean()
+
+    # The broker
+
+    def _services(self, cluster: Cluster) -> Services:
+        services = Services(cluster)
+        services.groups = Lazy(lambda: WatchedCoordinators(cluster, self.recorder))
+        return services
+
+    def _turned(self) -> None:
+        """A turn of the broker's loop is over."""
+        self.recorder.raise_broken()
+        must(not self.process.loop.failures, "E", f"raised and lost: {self.process.loop.failures[:1]}")
+        runner = self.runner
+        if runner is not None:
+            self.recorder.read(runner.partition)
+            if runner.state is State.ACTIVE and not runner.unwritten:
+                self.watch.log.rests(runner.coordinator)
+            self.recorder.raise_broken()
+
+    @property
+    def runner(self) -> ShardRunner | None:
+        """The shard of the groups; None while there is none."""
+        return self.process.services.groups().runners.get(0) if self.process.is_up else None
+
+    @property
+    def coordinator(self) -> GroupCoordinator | None:
+        """The coordinator of the groups; None unless it is loaded."""
+        runner = self.runner
+        return runner.coordinator if runner is not None and runner.state is State.ACTIVE else None
+
+    @property
+    def coordinator_node(self) -> int:
+        """The node that the groups' clients have to ask."""
+        runner = self.runner
+        return 1 if runner is None else runner.node_id
+
+    def is_durable(self) -> bool:
+        """Whether all that was decided survives a crash."""
+        runner = self.runner
+        if runner is None or runner.state is not State.ACTIVE:
+            return False
+        opened = runner.partition.opened_log
+        return opened is None or opened.high_watermark == opened.log_end_offset
+
+    def crash(self, down_ms: int) -> None:
+        """Kill the broker's process, and start it again after a while."""
+        if not self.process.is_up:
+            return
+        runner = self.runner
+        if runner is not None:
+            is_loaded = runner.state is State.ACTIVE
+            self.watch.crashing(runner.coordinator, all_durable=self.is_durable(), is_loaded=is_loaded)
+        lost = self.process.crash(down_ms)
+        self.world.saw("*", "broker", f"crash, {lost} bytes lost")
+
+    def move_shard(self) -> None:
+        """Let the other node lead the groups: the shard is unloaded in order and loaded again."""
+        runner = self.runner
+        if runner is not None:
+            self.world.saw("*", "broker", "unload")
+
+            def move(partition: Partition, to: int) -> None:
+                self._hold_load()
+                self.process.cluster.elect(partition, to)
+
+            self.process.enter(move, runner.partition, 3 - runner.node_id)
+
+    def _hold_load(self) -> None:
+        """Let the next load take a while."""
+        groups, loop = self.process.services.groups(), self.process.loop
+        if delay_ms := self.world.dice.between(0, self.load_ms):
+            groups.hold_load(0)
+            self.world.after(delay_ms, loop.enter, groups.release_load, 0)
+
+    def _clean(self) -> None:
+        """Have the log cleaner run now and then."""
+
+        def clean() -> None:
+            self.process.loop.create_task(self.process.services.upkeep.compact_now(force=True))
+
+        self.process.enter(clean)
+        self.world.after(_CLEANS_EVERY_MS, self._clean)
+
+    def partitions(self) -> list[tuple[str, int]]:
+        """Every partition that the consumers read."""
+        return [(name, partition.index) for name in self.topics for partition in self._topic(name)]
+
+    def end_of(self, at: tuple[str, int]) -> int:
+        """Where the log of a partition ends."""
+        return self._topic(at[0])[at[1]].log.log_end_offset
+
+    def _topic(self, name: str) -> list[Partition]:
+        return self.process.cluster.catalogue.by_name[name].partitions
+
+    def add_partition(self, name: str) -> None:
+        """Give a topic one more partition."""
+        cluster = self.process.cluster
+        self.process.enter(cluster.catalogue.add_partitions, cluster.catalogue.by_name[name], cluster.place(1, 1))
+
+    def elect(self, at: tuple[str, int]) -> None:
+        """Let another node lead a partition, or the same one once more."""
+        self.process.enter(self.process.cluster.elect, self._topic(at[0])[at[1]], self.world.dice.between(1, 2))
+
+    def fail_append(self) -> None:
+        """Let the next append of the groups fail."""
+        if self.runner is not None:
+            self.runner.fail_next_append = True
+
+    def fill_disk(self, *, is_full: bool) -> None:
+        """Let no log take an append, or let there be room again."""
+        self.process.disk.is_full = is_full
+
+    # The clients
 
     def start(self, number: int) -> None:
         """Start a process of the client with this number."""
@@ -99,7 +248,7 @@ class Simulation:
             options["session_timeout_ms"], options["heartbeat_interval_ms"] = plan.session_ms, plan.heartbeat_ms
         habits = Habits(
             options,
-            tuple(self.topics.partitions),
+            self.topics,
             commit=plan.commit,
             work_ms=(0, plan.work_ms),
             callback_ms=(0, plan.callback_ms),
@@ -120,24 +269,51 @@ class Simulation:
         self.start(int(client.name[1:].partition(".")[0]))
 
     def _ended(self, client: SimConsumer) -> None:
-        """It stopped by itself; unless somebody fenced it, it comes back."""
+        """The client stopped by itself; it is restarted unless it was fenced."""
         self.clients = [c for c in self.clients if not c.is_over]
         if client.failure is None and self.replaces_closed:
             self.world.after(self.world.dice.between(0, 3_000), self.restart, client)
 
     def _produce(self) -> None:
         if self.is_producing:
-            for topic, partition in self.topics.all():
-                if self.world.dice.chance(0.5):
-                    self.topics.produce(topic, partition, self.world.dice.between(1, self.plan.records_per_second))
+            self.process.enter(self._append)
             self.world.after(1_000, self._produce)
+
+    def _append(self) -> None:
+        """Append to half of the partitions; the value of a record is its own offset."""
+        now = self.process.clock.now()
+        for name in self.topics:
+            for partition in self._topic(name):
+                if self.world.dice.chance(0.5):
+                    end = partition.log.log_end_offset
+                    count = self.world.dice.between(1, self.plan.records_per_second)
+                    batch = build_batch([(now.wall_ms, None, b"%d" % (end + i), ()) for i in range(count)])
+                    with suppress(StorageError):
+                        partition.log.append(batch, partition.leader_epoch, now)
 
     def heal(self) -> None:
         """From now on nothing goes wrong any more."""
         self.world.saw("!", "fault", "everything is healed")
         self.is_producing = False
         self.network.heal()
-        log = self.broker.log
-        log.failures_left, log.sync_ms = 0, (0, 0)
+        self.load_ms = 0
+        self.process.sync_ms = self.process.loop.work_ms = (0, 0)
+        self.fill_disk(is_full=False)
+        if self.runner is not None:
+            self.runner.fail_next_append = False
         for client in list(self.clients):
             client.resume()
+
+
+def _assignors(plan: Plan) -> dict[str, Assignor]:
+    """The assignor of KIP-848 groups: Kafka's own, or one that runs beside the event loop as a user's does."""
+    known = (UniformBeside(), RangeBeside()) if plan.solve_ms else (UniformAssignor(), RangeOnServer())
+    return {assignor.name: assignor for assignor in known if assignor.name == plan.server_assignor}
+
+
+class UniformBeside(UniformAssignor):
+    """As if a user had written it: an assignor that is not ours is not run on the event loop."""
+
+
+class RangeBeside(RangeOnServer):
+    """The other one of Kafka's, in the same way."""

@@ -12,6 +12,7 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 from partita.java import JavaNotFound
+from partita.lazy import later
 from partita.spark.java import ensure_java
 from partita.spark.last_commit import commit_stopped, committing
 from partita.spark.progress import lag, lag_seconds, metrics, metrics_text
@@ -20,6 +21,14 @@ from partita.spark.worker_python import quick_workers, worker_python
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
     from pyspark.sql.streaming.query import StreamingQuery
+
+    from partita.spark import cores, query_watch, session_builder
+    from partita.spark import source as spark_source
+else:
+    cores = later("partita.spark.cores")
+    query_watch = later("partita.spark.query_watch")
+    session_builder = later("partita.spark.session_builder")
+    spark_source = later("partita.spark.source")
 
 __all__ = [
     "JavaNotFound",
@@ -44,14 +53,10 @@ def register(spark: SparkSession) -> SparkSession:
     format runs on `worker_python()` where the session runs on this Python.
     """
     _require_packages()
-    from partita.spark.cores import cores_of, is_local
-    from partita.spark.query_watch import watch_queries
-    from partita.spark.source import source_for
-
-    local = is_local(spark)
+    local = cores.is_local(spark)
     with quick_workers(spark.sparkContext) if local else nullcontext():
-        spark.dataSource.register(source_for(cores_of(spark), is_local=local))
-    watch_queries(spark)
+        spark.dataSource.register(spark_source.source_for(cores.cores_of(spark), is_local=local))
+    query_watch.watch_queries(spark)
     return spark
 
 
@@ -63,16 +68,14 @@ def session(
     config: dict[str, str] | None = None,
     py_files: Sequence[str] = (),
 ) -> SparkSession:
-    """A Spark session with `format("partita")`: Java found, workers on this Python, UTC, a stack that is large enough.
+    """Return a Spark session that is set up for `format("partita")`: Java, workers on this Python, UTC, a large stack.
 
     `config` adds Spark settings or replaces those chosen here. `py_files` (zip, egg or py files) reach the executors;
-    after a later addPyFile call `register` again, since Spark notes the files of a data source
-    when it is registered. An existing session is reused, as Spark does. Raises JavaNotFound.
+    after a later addPyFile call `register` again, since Spark notes the files of a data source when it is registered.
+    An existing session is reused, as Spark does. Raises JavaNotFound.
     """
     _require_packages()
-    from partita.spark.session_builder import build
-
-    spark = build(app_name, master=master, ui=ui, config=config or {})
+    spark = session_builder.build(app_name, master=master, ui=ui, config=config or {})
     for path in py_files:
         spark.sparkContext.addPyFile(path)
     register(spark)
@@ -80,17 +83,15 @@ def session(
 
 
 def commit_when_stopped(query: StreamingQuery, options: Mapping[str, str]) -> None:
-    """As `commit_stopped`, by itself, as soon as the query ends, whoever ends it. Call it once the query is started.
+    """Call `commit_stopped` as soon as the query ends, for whatever reason. Call this once the query is started.
 
     For Spark Connect: the client listens to its session until it ends, so it has to live as long as the query. End it
-    with `spark.stop()`: before that, pyspark's listener keeps the script from ending. In a classic session nothing is
-    left to be done, and nothing is. Raises ConfigError for wrong options.
+    with `spark.stop()`: before that, pyspark's listener keeps the script from ending. Does nothing in a classic
+    session, which commits by itself. Raises ConfigError for wrong options.
     """
     source, connect = committing(options), getattr(query, "_session", None)
     if connect is not None:
-        from partita.spark.query_watch import ConnectWatch
-
-        connect.streams.addListener(ConnectWatch(query, source))
+        connect.streams.addListener(query_watch.ConnectWatch(query, source))
         if not query.isActive:  # it may have ended before the listener was there
             commit_stopped(query, options)
 

@@ -1,4 +1,4 @@
-"""How many cores a session has for its tasks: what groupMembers=auto and the tasks of a stream go by."""
+"""The number of cores a session has for its tasks; it decides groupMembers=auto and the tasks of a stream."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 from partita.options import ConfigError
-from partita.spark.options import SourceOptions
 from partita.spark.planning.lookups import Lookups
+from partita.spark.settings.options import SourceOptions
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -17,9 +17,9 @@ CORES_EACH, CORES_MAX = "spark.executor.cores", "spark.cores.max"
 
 
 def cores_of(spark: SparkSession) -> int | None:
-    """The cores that run now, or that the settings of the session ask for, whichever is more.
+    """Return the larger of the cores running now and those that the session's settings ask for.
 
-    None where neither is known: a session of Spark Connect tells its client only settings.
+    None where neither is known: a client of Spark Connect sees only the settings.
     """
     settings = {name: spark.conf.get(name, None) for name in (EXECUTORS, EXECUTORS_MAX, CORES_EACH, CORES_MAX)}
     asked = cores_asked_for({name: value for name, value in settings.items() if value is not None})
@@ -33,7 +33,7 @@ def is_local(spark: SparkSession) -> bool:
 
 
 def cores_asked_for(settings: Mapping[str, str]) -> int:
-    """What these settings of Spark ask for: executors times cores, at most `spark.cores.max`; 0 if they do not say."""
+    """Return the cores these Spark settings ask for: executors times cores, at most `spark.cores.max`; 0 if unset."""
     executors = [int(settings[name]) for name in (EXECUTORS, EXECUTORS_MAX) if settings.get(name, "").isdecimal()]
     asked = max(executors, default=0) * int(settings.get(CORES_EACH, "1"))
     most = int(settings.get(CORES_MAX, "0"))
@@ -41,11 +41,11 @@ def cores_asked_for(settings: Mapping[str, str]) -> int:
 
 
 def check_cores(options: SourceOptions, cores: int | None) -> None:
-    """Raises ConfigError for groupMembers=auto where the cores of the session are not known."""
+    """Raises ConfigError for groupMembers=auto where the session's cores are unknown."""
     if options.member is not None and options.member.count is None and cores is None:
         raise ConfigError("groupMembers=auto needs session() or register(spark), which look how large the cluster is")
 
 
 def member_count(options: SourceOptions, lookups: Lookups, cores: int | None) -> Callable[[], int]:
-    """How many members groupMembers=auto means: one for each core, at most one for each partition. Asks when called."""
+    """Return a function that counts groupMembers=auto: one member per core, at most one per partition."""
     return lambda: max(1, min(cores or 1, len(lookups.view(options.topics).partitions)))

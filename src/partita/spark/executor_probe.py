@@ -1,4 +1,4 @@
-"""Asks the executors of a Spark cluster what they have: their Python, its packages, their way to the brokers."""
+"""Probe the executors of a Spark cluster: their Python, its packages, and whether they reach the brokers."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ CONNECT_TIMEOUT_S = 5.0
 
 @dataclass(frozen=True, slots=True)
 class ExecutorReport:
-    """What one executor's Python found. `packages` maps names to versions, or to why one cannot be imported.
+    """Findings of one executor's Python. `packages` maps names to versions, or to why one cannot be imported.
 
     `unreachable` lists brokers, host:port, with the reason.
     """
@@ -30,13 +30,13 @@ class ExecutorReport:
 
     @property
     def fault(self) -> str:
-        """What is wrong, in one line; empty if nothing is."""
+        """The problem in one line; empty if there is none."""
         lacking = [f"{name}: {found}" for name, found in self.packages if not found[:1].isdigit()]
         return "; ".join([*lacking, *(f"no way to {broker}" for broker in self.unreachable)])
 
 
 def probe(spark: SparkSession, brokers: Sequence[tuple[str, int]]) -> list[ExecutorReport]:
-    """One report for each executor that got a task; `brokers` are the addresses that the cluster advertises."""
+    """Return one report for each executor that got a task; `brokers` are the addresses that the cluster advertises."""
     context = spark.sparkContext
     tasks = max(1, context.defaultParallelism) * TASKS_PER_CORE
     found = context.parallelize(range(tasks), tasks).mapPartitions(_asking(list(brokers), CONNECT_TIMEOUT_S)).collect()
@@ -51,7 +51,7 @@ def probe(spark: SparkSession, brokers: Sequence[tuple[str, int]]) -> list[Execu
 
 
 def _asking(brokers: list[tuple[str, int]], timeout_s: float) -> Callable[[Any], Iterator[dict[str, Any]]]:
-    """The task. A function inside a function is sent as code, so it runs where partita is not installed, too."""
+    """Return the task. A nested function is pickled as code, so it runs where partita is not installed, too."""
 
     def ask(_: Any) -> Iterator[dict[str, Any]]:
         import os

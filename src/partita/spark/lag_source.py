@@ -6,15 +6,21 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from pyspark.sql.datasource import DataSourceReader, DataSourceStreamReader, InputPartition
+from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.streaming.datasource import ReadLimit, SupportsTriggerAvailableNow
 
-from partita.spark.options import SourceOptions, check_batch, check_stream
+from partita.lazy import later
 from partita.spark.reading import tables
+from partita.spark.settings.options import SourceOptions, check_batch, check_stream
 from partita.spark.worker_process import SentToWorkers
 from partita.system_clock import SystemClock
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+    from partita.spark.reading import lag_rows
+else:
+    lag_rows = later("partita.spark.reading.lag_rows")
 
 
 class LagReader(SentToWorkers, DataSourceReader):
@@ -25,7 +31,7 @@ class LagReader(SentToWorkers, DataSourceReader):
         self._options = options
 
     def partitions(self) -> list[InputPartition]:
-        """One: the whole cluster."""
+        """One partition: the whole cluster."""
         return [InputPartition(None)]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
@@ -60,7 +66,7 @@ class LagStreamReader(SentToWorkers, DataSourceStreamReader, SupportsTriggerAvai
         return {"sampledAtMs": now_ms}
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> list[InputPartition]:
-        """One: the whole cluster. A batch that runs again takes its sample again."""
+        """One partition: the whole cluster. A batch that runs again takes its sample again."""
         return [InputPartition(None)]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
@@ -69,9 +75,5 @@ class LagStreamReader(SentToWorkers, DataSourceStreamReader, SupportsTriggerAvai
 
 
 def _lag(options: SourceOptions) -> Iterator[pa.RecordBatch]:
-    from pyspark.sql.pandas.types import to_arrow_schema
-
-    from partita.spark.reading.lag_rows import lag_batch
-
     schema = to_arrow_schema(tables.read_schema(options.columns), timezone="UTC")
-    yield lag_batch(options.client, options.group, SystemClock(), schema)
+    yield lag_rows.lag_batch(options.client, options.group, SystemClock(), schema)

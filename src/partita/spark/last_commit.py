@@ -8,14 +8,20 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from partita.errors import GroupAuthorizationFailedError, KafkaError
+from partita.lazy import later
 from partita.options import ConfigError
-from partita.spark.options import SourceOptions, parse_source
 from partita.spark.planning.group_progress import CommitBook, query_key
 from partita.spark.planning.lookups import CommitRefused
 from partita.spark.planning.offsets import OffsetFormatError, StreamOffset, decode
+from partita.spark.settings.options import SourceOptions, parse_source
 
 if TYPE_CHECKING:
     from pyspark.sql.streaming.query import StreamingQuery
+
+    from partita.spark.cluster import broker_link, cluster_lookups
+else:
+    broker_link = later("partita.spark.cluster.broker_link")
+    cluster_lookups = later("partita.spark.cluster.cluster_lookups")
 
 log = logging.getLogger("partita.spark")
 
@@ -23,15 +29,14 @@ log = logging.getLogger("partita.spark")
 def commit_stopped(query: StreamingQuery, options: Mapping[str, str]) -> None:
     """Commit the last batch of a stopped query to its group, as `session()` does by itself in a classic session.
 
-    For Spark Connect, where the client is not told which group a query has. `options` are those of the read; its
-    groupMode has to be commit. A commit is never lowered, and one that fails is logged. Raises ConfigError for wrong
-    options.
+    For Spark Connect, where the client cannot see which group a query has. `options` are the read's; its groupMode has
+    to be commit. A commit is never lowered, and one that fails is logged. Raises ConfigError for wrong options.
     """
     try_commit(committing(options), ends_of(query.lastProgress))
 
 
 def committing(options: Mapping[str, str]) -> SourceOptions:
-    """The options of a read that commits to its group. Raises ConfigError for others."""
+    """Return the options of a read that commits to its group. Raises ConfigError for others."""
     source = parse_source(options)
     if not source.commits:
         raise ConfigError("the options must be those of a read with groupMode=commit")
@@ -39,12 +44,12 @@ def committing(options: Mapping[str, str]) -> SourceOptions:
 
 
 def ends_of(progress: Any) -> list[Any]:
-    """The end of each source in a progress report, where it has one; none before the first report."""
+    """Return the end of each source in a progress report that has one; none before the first report."""
     return [end for found in progress["sources"] if (end := found["endOffset"])] if progress is not None else []
 
 
 def try_commit(options: SourceOptions, ends: Iterable[Any]) -> None:
-    """Commit those ends of a complete batch, JSON text or dicts, that are of these topics; log why it failed."""
+    """Commit the ends of a complete batch (JSON text or dicts) that belong to these topics; log a failure."""
     for end in ends:
         try:
             proven = decode(json.loads(end) if isinstance(end, str) else end)
@@ -59,10 +64,7 @@ def try_commit(options: SourceOptions, ends: Iterable[Any]) -> None:
 def commit_proven(options: SourceOptions, proven: StreamOffset) -> None:
     """Commit the end of a complete batch for a query that no longer runs, unless the group has it already."""
     # Every process that Spark starts imports the package; few of them commit.
-    from partita.spark.cluster.broker_link import link_to
-    from partita.spark.cluster.cluster_lookups import ClusterLookups
-
-    lookups = ClusterLookups(link_to(options.client))
+    lookups = cluster_lookups.ClusterLookups(broker_link.link_to(options.client))
     book = CommitBook(query_key(options))
     found = lookups.committed(options.group or "", sorted(proven.ranges))
     book.learn(found)

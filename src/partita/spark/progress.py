@@ -48,7 +48,7 @@ def lag_seconds(query: StreamingQuery) -> dict[str, dict[int, float | None]]:
 
 
 def metrics(query: StreamingQuery) -> dict[str, float]:
-    """Numbers about a query by the names of Spark's Kafka connector, over all of its partitions, and some more.
+    """Return numbers about a query by the names of Spark's Kafka connector, over all of its partitions, and some more.
 
     avgOffsetsBehindLatest, maxOffsetsBehindLatest, minOffsetsBehindLatest in records; maxSecondsBehindLatest;
     failedCommits and fencedCommits, the commits that the group refused in this run, and those of them that came after
@@ -64,12 +64,12 @@ def metrics_text(spark: SparkSession) -> str:
 
 def lag_of(progress: Any) -> dict[str, dict[int, int]]:
     """As `lag`, from one progress report: a StreamingQueryProgress of Spark, or a dict of that shape."""
-    return {topic: {p: records for p, (records, _) in told.items()} for topic, told in _behind(progress).items()}
+    return {topic: {p: records for p, (records, _) in lags.items()} for topic, lags in _behind(progress).items()}
 
 
 def lag_seconds_of(progress: Any) -> dict[str, dict[int, float | None]]:
     """As `lag_seconds`, from one progress report."""
-    return {topic: {p: seconds for p, (_, seconds) in told.items()} for topic, told in _behind(progress).items()}
+    return {topic: {p: seconds for p, (_, seconds) in lags.items()} for topic, lags in _behind(progress).items()}
 
 
 def metrics_of(progress: Any) -> dict[str, float]:
@@ -116,14 +116,14 @@ def _behind(progress: Any) -> dict[str, dict[int, tuple[int, float | None]]]:
 
 
 def _sources(progress: Any) -> list[dict[str, Any]]:
-    """What each of our sources told in a progress report; sources of other formats are left out."""
+    """Return the progress entries of our sources; sources of other formats are left out."""
     found = []
     for source in progress["sources"] if progress is not None else ():
         latest = source["latestOffset"]
         try:
-            told = json.loads(latest) if isinstance(latest, str) else latest
+            lags = json.loads(latest) if isinstance(latest, str) else latest
         except ValueError:
             continue
-        if isinstance(told, dict) and told.keys() >= {"v", "t", "lag"}:
-            found.append(told)
+        if isinstance(lags, dict) and lags.keys() >= {"v", "t", "lag"}:
+            found.append(lags)
     return found

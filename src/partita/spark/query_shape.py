@@ -1,4 +1,4 @@
-"""What a streaming query must not be when it takes part in a group, decided from its shape alone.
+"""Shapes of a streaming query that may not take part in a group.
 
 State and membership do not go together, because the state of a key stays where it is while its partition moves away.
 `partita.spark.query_watch` finds the shape in a running query's plan, the pipeline runner knows it beforehand.
@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from partita.spark.options import SourceOptions, query_key_of
+from partita.spark.settings.options import SourceOptions, query_key_of
 
 STATEFUL = frozenset(
     {
@@ -67,7 +67,7 @@ def refusals(query: QueryShape, others: Iterable[QueryShape] = ()) -> tuple[str,
 
 
 def _claim(source: SourceOptions) -> tuple[str, str] | None:
-    """What only one query at a time may have: a group in commit mode, a name within it in member mode."""
+    """Return the claim only one query at a time may have: a group in commit mode, a name within it in member mode."""
     if source.group is None or not (source.commits or source.member):
         return None
     return source.group, query_key_of(source.query_name, None, source.topics) if source.member else ""

@@ -1,10 +1,10 @@
-"""Watches the queries of a session: stops those that must not run, commits the last batch of stopped ones.
+"""Watch the queries of a session: stop those that must not run, commit the last batch of stopped ones.
 
 The source itself learns that a batch is complete only when Spark asks it for the next one. A query reports its progress
 once a batch is in the commit log, so the end that it names is proven. Only queries with groupMode=commit are committed
 for, and a commit is never lowered. With asynchronous progress tracking Spark reports a batch before it is in the commit
-log, so nothing is committed for such a query. Over Spark Connect, which tells no options, one query is watched at a
-time.
+log, so nothing is committed for such a query. Over Spark Connect, which does not show options, one query is watched at
+a time.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from partita.options import ConfigError
 from partita.spark.last_commit import ends_of, try_commit
-from partita.spark.options import SourceOptions, parse_source
 from partita.spark.query_shape import STATEFUL, QueryShape, refusals
+from partita.spark.settings.options import SourceOptions, parse_source
 
 log = logging.getLogger("partita.spark")
 EXIT_WAIT_S = 10.0
@@ -38,7 +38,7 @@ EXIT_WAIT_S = 10.0
 
 
 class QueryWatch(StreamingQueryListener):
-    """Remembers each running query and its shape; when the query has ended, its last progress tells where it stood."""
+    """Remembers each running query and its shape; when a query ends, its last progress is where it got to."""
 
     def __init__(self, spark: SparkSession) -> None:
         self._spark = spark
@@ -49,7 +49,7 @@ class QueryWatch(StreamingQueryListener):
 
     @property
     def _jlistener(self) -> Any:
-        """What Spark's JVM calls: `addListener` asks for it by this name."""
+        """The object that Spark's JVM calls: `addListener` asks for it by this name."""
         if self._in_jvm is None:
             jvm: Any = SparkContext._jvm
             self._in_jvm = jvm.PythonStreamingQueryListenerWrapper(StartsAndEnds(self))
@@ -73,7 +73,7 @@ class QueryWatch(StreamingQueryListener):
             threading.Thread(target=query.stop, name="partita-refusal", daemon=True).start()
 
     def onQueryProgress(self, event: QueryProgressEvent) -> None:
-        """Nothing: see `StartsAndEnds`."""
+        """Do nothing: see `StartsAndEnds`."""
 
     def onQueryTerminated(self, event: QueryTerminatedEvent) -> None:
         """Commit the ends of the last batch that the query completed."""
@@ -93,11 +93,11 @@ class QueryWatch(StreamingQueryListener):
     def settle(self) -> None:
         """Wait for the last commits of queries that have ended.
 
-        Spark tells of an end in a thread of its own, so a script may be through before that; then the interpreter would
-        end first. A query that still runs is not waited for.
+        Spark reports an end in a thread of its own, so without this the interpreter could exit before the commit. A
+        query that still runs is not waited for.
         """
         if not self._committing or self._spark.sparkContext._jsc is None:
-            return  # a context that was stopped has told everything before
+            return  # a context that was stopped has reported everything before
         try:
             running = {str(query.runId) for query in self._spark.streams.active}
         except (Py4JError, OSError) as error:
@@ -108,19 +108,19 @@ class QueryWatch(StreamingQueryListener):
 
 
 class StartsAndEnds(JStreamingQueryListener):
-    """Tells a listener of starts and ends. Reading a progress event takes 40 ms of CPU time, for every batch."""
+    """Passes only starts and ends to a listener. Reading a progress event takes 40 ms of CPU time, for every batch."""
 
     def onQueryProgress(self, jevent: Any) -> None:
-        """Not read."""
+        """Skip the event unread."""
 
     def onQueryIdle(self, jevent: Any) -> None:
-        """Not read."""
+        """Skip the event unread."""
 
 
 class ConnectWatch(StreamingQueryListener):
-    """Remembers where one query of Spark Connect stands, and commits that when its server says that it has ended.
+    """Remembers how far one query of Spark Connect got, and commits that when its server reports the end.
 
-    A client gets the events of its session's queries, but is not told the options of their sources.
+    A client gets the events of its session's queries, but not the options of their sources.
     """
 
     def __init__(self, query: Any, options: SourceOptions) -> None:
@@ -129,7 +129,7 @@ class ConnectWatch(StreamingQueryListener):
         self._ends = ends_of(query.lastProgress)
 
     def onQueryStarted(self, event: QueryStartedEvent) -> None:
-        """The query had started before."""
+        """Do nothing: the query had started before."""
 
     def onQueryProgress(self, event: QueryProgressEvent) -> None:
         """Remember the end of each source; the batch is in the commit log now."""

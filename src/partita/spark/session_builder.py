@@ -6,11 +6,14 @@ import os
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+from partita.lazy import later
 from partita.spark.java import ensure_java
 from partita.spark.worker_python import choose_python
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark import sql
+else:
+    sql = later("pyspark.sql")
 
 SETTINGS = {
     # Stopping a query inside foreachBatch overflows the default stack of the stream thread.
@@ -27,22 +30,20 @@ SETTINGS = {
 }
 
 
-def build(app_name: str, *, master: str, ui: bool, config: Mapping[str, str]) -> SparkSession:
+def build(app_name: str, *, master: str, ui: bool, config: Mapping[str, str]) -> sql.SparkSession:
     """Start or reuse a session. The Java and the workers' Python are settled before Spark starts."""
     ensure_java()
     choose_python(master)
-    from pyspark.sql import SparkSession
-
     if _is_local(master):
         os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
-    builder = SparkSession.Builder().appName(app_name).master(master)
+    builder = sql.SparkSession.Builder().appName(app_name).master(master)
     for name, value in settings_for(master, ui=ui, config=config).items():
         builder = builder.config(name, value)
     return builder.getOrCreate()
 
 
 def settings_for(master: str, *, ui: bool, config: Mapping[str, str]) -> dict[str, str]:
-    """The settings of a session on this master; what `config` says goes before all that is chosen here."""
+    """Return the settings of a session on this master; `config` takes precedence over all that is chosen here."""
     chosen = {**SETTINGS, "spark.ui.enabled": str(ui).lower()}
     if _is_local(master):
         # A machine whose own name does not resolve, or only to an outside address, works too.

@@ -28,19 +28,12 @@ from pyspark.sql.streaming.datasource import (
     SupportsTriggerAvailableNow,
 )
 
+from partita.lazy import later
 from partita.options import ConfigError
 from partita.spark.cluster.broker_link import link_to
 from partita.spark.cluster.cluster_lookups import ClusterLookups
 from partita.spark.cores import check_cores, member_count
 from partita.spark.lag_source import LagReader, LagStreamReader
-from partita.spark.option_table import BOOTSTRAP
-from partita.spark.options import (
-    SinkOptions,
-    SourceOptions,
-    parse_sink,
-    parse_source,
-    table_options,
-)
 from partita.spark.planning.batch_core import plan_batch
 from partita.spark.planning.planner import RangeTask, together
 from partita.spark.planning.stream_core import StreamCore
@@ -48,6 +41,14 @@ from partita.spark.reading import tables
 from partita.spark.reading.prefetching import prefetched, simple_reader
 from partita.spark.reading.pushed_filters import PushedFilters
 from partita.spark.reading.task_reader import read_ranges
+from partita.spark.settings.options import (
+    SinkOptions,
+    SourceOptions,
+    parse_sink,
+    parse_source,
+    table_options,
+)
+from partita.spark.settings.table import BOOTSTRAP
 from partita.spark.worker_process import SentToWorkers, settle
 from partita.system_clock import SystemClock
 
@@ -55,7 +56,11 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql.types import StructType
 
-    from partita.spark.writing.sink import TopicArrowWriter, TopicStreamArrowWriter
+    from partita.spark.cluster import group_members
+    from partita.spark.writing import sink
+else:
+    group_members = later("partita.spark.cluster.group_members")
+    sink = later("partita.spark.writing.sink")
 
 log = logging.getLogger("partita.spark")
 _warned: set[str] = set()
@@ -98,19 +103,15 @@ class GroupSource(DataSource):
             return LagStreamReader(options)
         return StreamReader(options, self.cores, is_local=self.is_local)
 
-    def writer(self, schema: StructType, overwrite: bool) -> TopicArrowWriter:
+    def writer(self, schema: StructType, overwrite: bool) -> sink.TopicArrowWriter:
         """The writer of a batch. Raises ConfigError for a table that cannot be written."""
         if overwrite:
             raise ConfigError("a topic cannot be overwritten; use mode append")
-        from partita.spark.writing.sink import TopicArrowWriter
+        return sink.TopicArrowWriter(self._sink(schema))
 
-        return TopicArrowWriter(self._sink(schema))
-
-    def streamWriter(self, schema: StructType, overwrite: bool) -> TopicStreamArrowWriter:
+    def streamWriter(self, schema: StructType, overwrite: bool) -> sink.TopicStreamArrowWriter:
         """The writer of a stream. Raises ConfigError for a table that cannot be written."""
-        from partita.spark.writing.sink import TopicStreamArrowWriter
-
-        return TopicStreamArrowWriter(self._sink(schema))
+        return sink.TopicStreamArrowWriter(self._sink(schema))
 
     def _sink(self, schema: StructType) -> SinkOptions:
         options = parse_sink(self._options(schema))
@@ -125,7 +126,7 @@ class GroupSource(DataSource):
         return options
 
     def _options(self, schema: StructType) -> dict[str, str]:
-        """What the user gave here; for a table of Spark's catalog also what it was created with."""
+        """Return the user's options; for a table of Spark's catalog also those it was created with."""
         given = dict(self.options)
         return given if BOOTSTRAP in (name.lower() for name in given) else tables.options_in(schema) | given
 
@@ -152,7 +153,7 @@ def warn_once(warnings: Iterable[str]) -> None:
 
 
 class RangePartition(InputPartition):
-    """What one task reads, on its way to an executor."""
+    """The ranges of one task, on their way to an executor."""
 
     def __init__(self, ranges: Sequence[RangeTask]) -> None:
         super().__init__(ranges)
@@ -185,7 +186,7 @@ class FilterTaker:
     """Takes filters where Spark offers them, and does no harm where it does not.
 
     With `spark.sql.python.filterPushdown.enabled` off, Spark fails every query whose reader has a method of its own for
-    filters. It compares `__func__`; this one is the inherited one's, so such a query just gets no filters.
+    filters. It compares `__func__`; this one is inherited, so such a query just gets no filters.
     """
 
     __func__ = staticmethod(DataSourceReader.pushFilters)
@@ -263,7 +264,7 @@ class StreamReader(SentToWorkers, DataSourceStreamReader, SupportsTriggerAvailab
         return _read(self._options, partition)
 
     def commit(self, end: dict[str, Any]) -> None:
-        """Spark's word that a batch is complete, one batch late."""
+        """Commit a batch that Spark reports complete, one batch late."""
         self._core.commit(end)
 
     @property
@@ -273,9 +274,7 @@ class StreamReader(SentToWorkers, DataSourceStreamReader, SupportsTriggerAvailab
             auto = member_count(self._options, lookups, self._cores)
             membership = None
             if self._options.member:
-                from partita.spark.cluster.group_members import GroupMembers
-
-                membership = GroupMembers(self._options, clock, auto)
+                membership = group_members.GroupMembers(self._options, clock, auto)
             cores = self._cores if self._is_local else None
             self._running = StreamCore(self._options, lookups, clock, log.warning, membership, cores=cores)
         return self._running

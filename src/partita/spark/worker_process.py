@@ -1,4 +1,4 @@
-"""What a Python worker of Spark does for itself, so that using it again is cheap and its tasks start at once."""
+"""Preparation of a Spark Python worker, so that reusing it is cheap and its tasks start at once."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def settle() -> None:
     """In a worker of Spark, once: collect, then take what is left out of later collections. Elsewhere nothing.
 
     Spark's daemon runs a full garbage collection after each task of a worker. It walks everything that was imported,
-    pandas and pyarrow among it: 30 to 50 ms of CPU time for a task that may have read 200 rows. To be called at the end
+    including pandas and pyarrow: 30 to 50 ms of CPU time for a task that may have read 200 rows. Call this at the end
     of a task, when everything that a task needs has been imported.
     """
     global _settled
@@ -30,8 +30,8 @@ def settle() -> None:
 def acknowledge_at_once() -> None:
     """In a worker of Spark on Linux: have the kernel acknowledge now what has come over TCP. Elsewhere nothing.
 
-    The JVM sends a task in two parts and keeps the second until the first is acknowledged, which a kernel puts off by
-    40 ms when the process at the other end says nothing. To be called between the two, as `SentToWorkers` does. Where a
+    The JVM sends a task in two parts and keeps the second until the first is acknowledged, which a kernel delays by
+    40 ms when the process at the other end sends nothing. Call this between the two, as `SentToWorkers` does. Where a
     session has Unix sockets there is nothing to wait for, and nothing is done.
     """
     option = getattr(socket, "TCP_QUICKACK", None)
@@ -47,7 +47,7 @@ def acknowledge_at_once() -> None:
 
 
 class SentToWorkers:
-    """A reader or writer. It comes pickled with the first part of each of its tasks, which is acknowledged at once."""
+    """A reader or writer whose unpickling acknowledges the first part of each of its tasks at once."""
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)

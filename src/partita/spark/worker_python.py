@@ -78,9 +78,9 @@ def choose_python(master: str) -> None:
 
 
 def quick_python(chosen: str, master: str) -> str:
-    """What to start in place of the Python of a running session: `worker_python()` where that is the same Python.
+    """Return the replacement for the Python of a running session: `worker_python()` where that is the same Python.
 
-    It stays as it is on a cluster, and where the session chose another Python than this one.
+    It stays unchanged on a cluster, and where the session chose another Python than this one.
     """
     found = shutil.which(chosen)
     if not master.startswith("local") or found is None:
@@ -92,7 +92,7 @@ def quick_python(chosen: str, master: str) -> str:
 
 @contextmanager
 def quick_workers(context: SparkContext) -> Iterator[None]:
-    """What is registered in a session meanwhile runs on `quick_python`; the user's own functions keep their Python."""
+    """Run registrations in a session on `quick_python` inside the block; the user's own functions keep their Python."""
     chosen = context.pythonExec
     context.pythonExec = quick_python(chosen, str(context.master))
     try:

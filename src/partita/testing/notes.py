@@ -1,16 +1,23 @@
-"""A broker's notes as lines that a person reads under a failing test."""
+"""A broker's notes as lines to read under a failing test."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+from partita.lazy import later
+
+if TYPE_CHECKING:
+    from partita.observe import note_facts
+else:
+    note_facts = later("partita.observe.note_facts")
 
 _HEAD = frozenset({"held", "note", "seq", "wall_ms"})
 
 
 def note_lines(notes: Iterable[Mapping[str, Any]], limit: int) -> Iterator[str]:
-    """One line per note, oldest first; only the last `limit`, and a line that says how many came before."""
+    """Yield one line per note, oldest first; only the last `limit`, and a line with the number of those before."""
     kept = list(notes)
     if len(kept) > limit:
         yield f"... {len(kept) - limit} earlier notes"
@@ -22,10 +29,8 @@ def note_lines(notes: Iterable[Mapping[str, Any]], limit: int) -> Iterator[str]:
 
 
 def account_lines(notes: Iterable[Mapping[str, Any]], limit: int) -> Iterator[str]:
-    """Why groups rebalanced, one line per rebalance: the last `limit` of them, and what to do about the last one."""
-    from partita.observe.note_facts import accounts_of_notes
-
-    accounts = accounts_of_notes(notes)[-limit:]
+    """Yield why groups rebalanced, one line per rebalance: the last `limit` of them, and advice about the last one."""
+    accounts = note_facts.accounts_of_notes(notes)[-limit:]
     for account in accounts:
         seconds, ms = divmod(account.ended_ms, 1000)
         at = f"{time.strftime('%H:%M:%S', time.localtime(seconds))}.{ms:03}"
@@ -38,7 +43,6 @@ def account_lines(notes: Iterable[Mapping[str, Any]], limit: int) -> Iterator[st
 
 
 def _shown(value: object) -> str:
-    """A fact in one line: causes as "what (who)", anything else as Python writes it, text without quotes."""
     if isinstance(value, str):
         return value if value.isprintable() and value else repr(value)
     if isinstance(value, Mapping):

@@ -21,11 +21,18 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import pytest
 
+import partita
+from partita.lazy import later
 from partita.testing.notes import account_lines, note_lines
 
 if TYPE_CHECKING:
-    from partita import Admin, Producer
-    from partita.broker.embedded import Broker
+    from partita import errors as kafka_errors
+    from partita.broker import embedded as embedded_broker
+    from partita.testing import report as report_writer
+else:
+    embedded_broker = later("partita.broker.embedded")
+    kafka_errors = later("partita.errors")
+    report_writer = later("partita.testing.report")
 
 INI_OPTION = "partita_options"
 REPORTS_OPTION = "--partita-reports"
@@ -40,16 +47,16 @@ QUICK_GROUPS: Mapping[str, Mapping[str, int]] = {
     },
     "assignment_interval_ms": {"group_consumer_assignment_interval_ms": 0},
 }
-"""What brokers of the fixtures have instead of Kafka's 5 s and 1 s, so that members of KIP-848 groups need not wait."""
+"""Intervals of the fixtures' brokers instead of Kafka's 5 s and 1 s, so that KIP-848 members need not wait."""
 _topic_numbers = itertools.count(1)
-_started = pytest.StashKey[list[tuple["Broker", int]]]()
+_started = pytest.StashKey[list[tuple["embedded_broker.Broker", int]]]()
 """The brokers that a test uses, each with the number of the first note that belongs to the test."""
 
 
 class BrokerFactory(Protocol):
-    """What `partita_broker_factory` gives: call it for another broker, as often as you like."""
+    """The value of `partita_broker_factory`: call it for another broker, as often as you like."""
 
-    def __call__(self, *, topics: Mapping[str, int] | None = None, **options: Any) -> Broker:
+    def __call__(self, *, topics: Mapping[str, int] | None = None, **options: Any) -> embedded_broker.Broker:
         """Start a broker with these options and topics. It is stopped after the test."""
 
 
@@ -65,11 +72,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_load_initial_conftests(early_config: pytest.Config) -> None:
-    """Leave the asserts of partita itself as they are, before any conftest imports it.
+    """Leave the asserts of partita itself unchanged, before any conftest imports it.
 
     pytest rewrites the asserts of every package that brings a plugin. For partita that would only make the first start
     slower, and in Python 3.11 two threads that compile rewritten modules at the same time can fail with a SystemError.
     """
+    # pytest has no public way to take a package back; without the private set nothing is lost but time.
     rewritten = getattr(early_config.pluginmanager.rewrite_hook, "_must_rewrite", None)
     if isinstance(rewritten, set):
         rewritten.discard("partita")
@@ -82,7 +90,8 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_call(item: pytest.Item) -> None:
-    """Remember where the notes of shared brokers begin that belong to this test."""
+    """Record which notes of shared brokers belong to this test."""
+    # A broker of this test alone is recorded by `_running`, from its first note on.
     for name in SHARED_BROKERS:
         broker = getattr(item, "funcargs", {}).get(name)
         if broker is not None:
@@ -91,7 +100,7 @@ def pytest_runtest_call(item: pytest.Item) -> None:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """Attach to a failing test what its brokers noted: members, rebalances and their causes, injected faults."""
+    """Attach the notes of its brokers to a failing test: members, rebalances and their causes, injected faults."""
     report = yield
     if report.failed and report.when in ("setup", "call"):
         folder = item.config.getoption(REPORTS_OPTION)
@@ -103,32 +112,29 @@ def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestR
     return report
 
 
-def _reported(item: pytest.Item, broker: Broker, folder: Path, number: int) -> str:
-    """Write the report; one line that says where it is, or why there is none."""
-    from partita.errors import KafkaError
-    from partita.testing.report import report_path, write_report
-
-    path = report_path(folder, item.nodeid, number)
+def _reported(item: pytest.Item, broker: embedded_broker.Broker, folder: Path, number: int) -> str:
+    """Write the report; return one line with its path, or the reason why there is none."""
+    path = report_writer.report_path(folder, item.nodeid, number)
     try:
-        write_report(broker, path)
+        report_writer.write_report(broker, path)
     except ModuleNotFoundError as error:
         return f"no report: {error.name} is missing; pip install 'partita[dashboard]'"
-    except (RuntimeError, KafkaError, OSError) as error:
+    except (RuntimeError, kafka_errors.KafkaError, OSError) as error:
         return f"no report: {error or type(error).__name__}"
     return str(path)
 
 
-def _section(broker: Broker, first: int) -> list[tuple[str, str]]:
+def _section(broker: embedded_broker.Broker, first: int) -> list[tuple[str, str]]:
     try:
         notes = list(broker.notes(since=first))
     except RuntimeError:
         return [(f"partita {broker!r}", "stopped by the test")]
-    told = "\n".join([*account_lines(notes, REBALANCES_SHOWN), *note_lines(notes, NOTES_SHOWN)])
-    return [(f"partita {broker!r}", told or "nothing happened")]
+    lines = "\n".join([*account_lines(notes, REBALANCES_SHOWN), *note_lines(notes, NOTES_SHOWN)])
+    return [(f"partita {broker!r}", lines or "nothing happened")]
 
 
 @pytest.fixture
-def partita_broker(request: pytest.FixtureRequest) -> Iterator[Broker]:
+def partita_broker(request: pytest.FixtureRequest) -> Iterator[embedded_broker.Broker]:
     """A new in-memory broker for this test, on a free loopback port, with the options of the `partita` marker.
 
     Indirect parameters are options too: `parametrize("partita_broker", [{"nodes": 3}], indirect=True)`.
@@ -139,10 +145,10 @@ def partita_broker(request: pytest.FixtureRequest) -> Iterator[Broker]:
 
 
 @pytest.fixture
-def partita_secure_broker(request: pytest.FixtureRequest) -> Iterator[Broker]:
+def partita_secure_broker(request: pytest.FixtureRequest) -> Iterator[embedded_broker.Broker]:
     """A new in-memory broker with TLS and the user "alice", whose password is "alice-secret".
 
-    `partita_secure_broker.client_options("alice")` says what a client has to be told. The `partita` marker changes all
+    `partita_secure_broker.client_options("alice")` returns the options a client needs. The `partita` marker changes all
     of it: other users, ACLs, client certificates. Needs `pip install 'partita[testing-tls]'`.
     """
     options = {"tls": True, "users": {"alice": "alice-secret"}, **_options(request)}
@@ -151,7 +157,7 @@ def partita_secure_broker(request: pytest.FixtureRequest) -> Iterator[Broker]:
 
 
 @pytest.fixture(scope="module")
-def partita_module_broker(request: pytest.FixtureRequest) -> Iterator[Broker]:
+def partita_module_broker(request: pytest.FixtureRequest) -> Iterator[embedded_broker.Broker]:
     """One in-memory broker for the tests of a module, with the options of the module's `partita` marker."""
     options = _options(request)
     with _running(request, options.pop("topics", None), options) as broker:
@@ -159,7 +165,7 @@ def partita_module_broker(request: pytest.FixtureRequest) -> Iterator[Broker]:
 
 
 @pytest.fixture(scope="session")
-def partita_session_broker(request: pytest.FixtureRequest) -> Iterator[Broker]:
+def partita_session_broker(request: pytest.FixtureRequest) -> Iterator[embedded_broker.Broker]:
     """One in-memory broker for the whole run, or for each worker of pytest-xdist.
 
     Tests use their own topics and groups, for example with `partita_session_topic`, or clear the broker.
@@ -174,39 +180,35 @@ def partita_broker_factory(request: pytest.FixtureRequest) -> Iterator[BrokerFac
     """Starts brokers: `partita_broker_factory(nodes=3, topics={"orders": 6})`. They stop after the test."""
     with ExitStack() as stack:
 
-        def start(*, topics: Mapping[str, int] | None = None, **options: Any) -> Broker:
+        def start(*, topics: Mapping[str, int] | None = None, **options: Any) -> embedded_broker.Broker:
             return stack.enter_context(_running(request, topics, {**_ini_options(request.config), **options}))
 
         yield start
 
 
 @pytest.fixture
-def partita_topic(request: pytest.FixtureRequest, partita_broker: Broker) -> str:
+def partita_topic(request: pytest.FixtureRequest, partita_broker: embedded_broker.Broker) -> str:
     """The name of a new topic of `partita_broker`, with as many partitions as the broker gives by default."""
     return _new_topic(request, partita_broker)
 
 
 @pytest.fixture
-def partita_session_topic(request: pytest.FixtureRequest, partita_session_broker: Broker) -> str:
+def partita_session_topic(request: pytest.FixtureRequest, partita_session_broker: embedded_broker.Broker) -> str:
     """The name of a new topic of `partita_session_broker` that no other test has."""
     return _new_topic(request, partita_session_broker)
 
 
 @pytest.fixture
-def partita_admin(partita_broker: Broker) -> Iterator[Admin]:
+def partita_admin(partita_broker: embedded_broker.Broker) -> Iterator[partita.Admin]:
     """An admin client of `partita_broker`."""
-    from partita import Admin
-
-    with Admin(bootstrap_servers=partita_broker.bootstrap) as admin:
+    with partita.Admin(bootstrap_servers=partita_broker.bootstrap) as admin:
         yield admin
 
 
 @pytest.fixture
-def partita_producer(partita_broker: Broker) -> Iterator[Producer]:
+def partita_producer(partita_broker: embedded_broker.Broker) -> Iterator[partita.Producer]:
     """A producer of `partita_broker`."""
-    from partita import Producer
-
-    with Producer(bootstrap_servers=partita_broker.bootstrap) as producer:
+    with partita.Producer(bootstrap_servers=partita_broker.bootstrap) as producer:
         yield producer
 
 
@@ -238,7 +240,7 @@ def _ini_options(config: pytest.Config) -> dict[str, Any]:
 
 
 def with_quick_groups(options: Mapping[str, Any]) -> dict[str, Any]:
-    """The options with those of `QUICK_GROUPS`, where a test has given nothing of that kind, bounds included.
+    """Return the options with those of `QUICK_GROUPS`, where a test has given nothing of that kind, bounds included.
 
     Nothing is added for a broker with `kafka_defaults`.
     """
@@ -249,6 +251,7 @@ def with_quick_groups(options: Mapping[str, Any]) -> dict[str, Any]:
     added: dict[str, Any] = {}
     for kind, quick in QUICK_GROUPS.items():
         if not any(name.endswith(kind) for name in given):
+            # Interval and bounds together: one without the others could contradict Kafka's default bounds.
             added |= quick
     return added | dict(options)
 
@@ -260,11 +263,9 @@ def _boolean(name: str, value: str) -> str | bool:
 @contextmanager
 def _running(
     request: pytest.FixtureRequest, topics: Mapping[str, int] | None, options: Mapping[str, Any]
-) -> Iterator[Broker]:
+) -> Iterator[embedded_broker.Broker]:
     """A broker that runs as long as the block does."""
-    from partita.broker.embedded import Broker
-
-    with Broker(**with_quick_groups(options)) as broker:
+    with embedded_broker.Broker(**with_quick_groups(options)) as broker:
         if topics:
             broker.create_topics(topics)
         if isinstance(request.node, pytest.Item):
@@ -272,12 +273,12 @@ def _running(
         yield broker
 
 
-def _remember(item: pytest.Item, broker: Broker) -> None:
+def _remember(item: pytest.Item, broker: embedded_broker.Broker) -> None:
     first = broker.run(lambda: broker.cluster.notes.next_seq)
     item.stash.setdefault(_started, []).append((broker, first))
 
 
-def _new_topic(request: pytest.FixtureRequest, broker: Broker) -> str:
+def _new_topic(request: pytest.FixtureRequest, broker: embedded_broker.Broker) -> str:
     safe = re.sub(r"[^a-zA-Z0-9._-]+", "-", request.node.name).strip("-")[:80]
     name = f"{safe}-{next(_topic_numbers)}"
     broker.create_topics({name: -1})

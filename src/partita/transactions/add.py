@@ -1,4 +1,4 @@
-"""AddPartitionsToTxn and AddOffsetsToTxn: more partitions, or a look whether it has them. (§7, §8.1)"""
+"""AddPartitionsToTxn and AddOffsetsToTxn: add partitions to a transaction or verify them. (§7, §8.1)"""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _NONE = Outcome(ErrorCode.NONE)
 
 
 def add_partitions(turn: Turn, token: Token, request: AddPartitions) -> None:
-    """Answer NONE once a record says that the transaction has all of them; at once if it has them already."""
+    """Answer NONE once a record stores that the transaction has all of them; at once if it has them already."""
     entry = turn.shard.entries.get(request.transactional_id)
     if entry is None:
         turn.answer(token, ErrorCode.INVALID_PRODUCER_ID_MAPPING)
@@ -38,7 +38,7 @@ def add_partitions(turn: Turn, token: Token, request: AddPartitions) -> None:
 def verify_partitions(turn: Turn, token: Token, request: VerifyPartitions) -> None:
     """Answer with TRANSACTION_ABORTABLE for each partition that is not in the producer's open transaction.
 
-    A move under way is not looked at: what is stored decides. (KAFKA-14904)
+    A move under way is ignored: the stored state decides. (KAFKA-14904)
     """
     entry = turn.shard.entries.get(request.transactional_id)
     if entry is None:
@@ -56,7 +56,7 @@ def verify_partitions(turn: Turn, token: Token, request: VerifyPartitions) -> No
 
 
 def check_producer(entry: Entry, producer_id: int, epoch: int) -> ErrorCode:
-    """Whether the request is that of the present producer: equal, not only as new."""
+    """Check that the request has exactly the current producer id and epoch."""
     if producer_id != entry.transaction.producer_id:
         return ErrorCode.INVALID_PRODUCER_ID_MAPPING
     if epoch != entry.transaction.epoch:

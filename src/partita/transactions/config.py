@@ -10,7 +10,7 @@ LEVEL_MAX = 2
 
 @dataclass(frozen=True, slots=True)
 class TransactionConfig:
-    """Times are in milliseconds. `level` is that of the finalized feature `transaction.version`: 0, 1 or 2."""
+    """Settings; times in milliseconds. `level` is the finalized level of `transaction.version`: 0, 1 or 2."""
 
     level: int = LEVEL_MAX
     max_timeout_ms: int = 900_000
@@ -18,8 +18,8 @@ class TransactionConfig:
     timeout_check_interval_ms: int = 10_000
     expiration_check_interval_ms: int = 3_600_000
     max_message_bytes: int = 1_048_588
-    """The largest batch that the state topic takes (its own `max.message.bytes`)."""
+    """Largest batch that the state topic accepts (its own `max.message.bytes`)."""
     ids_max: int = 100_000
-    """Most transactional ids of all shards of a broker together; a new one beyond that is refused."""
+    """Maximum number of transactional ids over all shards of a broker; further new ids are refused."""
     partitions_max: int = 10_000
-    """Most partitions of one transaction."""
+    """Maximum number of partitions of one transaction."""

@@ -1,6 +1,6 @@
-"""What crosses the coordinator's border: requests in; records, replies, orders and notes out.
+"""The coordinator's inputs (requests) and outputs (records, replies, orders, notes).
 
-A request is about one transactional id; whatever holds several is split before it comes here.
+A request concerns one transactional id; wire requests for several are split before.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from partita.transactions.model import NO_EPOCH, NO_PRODUCER_ID, TopicPartition,
 from partita.transactions.notes import Note
 
 Token: TypeAlias = object
-"""Whom a reply is for. Opaque: the shell makes it, the coordinator hands it back exactly once."""
+"""The addressee of a reply. Opaque: the shell creates it, the coordinator returns it exactly once."""
 
 
 class InitProducer(NamedTuple):
-    """InitProducerId with a transactional id; producer id and epoch are both -1 or both given."""
+    """InitProducerId with a transactional id; producer id and epoch are both -1 or both set."""
 
     transactional_id: str
     timeout_ms: int
@@ -27,7 +27,7 @@ class InitProducer(NamedTuple):
 
 
 class AddPartitions(NamedTuple):
-    """AddPartitionsToTxn or AddOffsetsToTxn of one transaction; `version` is 2 where the request's version says so."""
+    """AddPartitionsToTxn or AddOffsetsToTxn of one transaction; `version` is 2 if the request's version implies it."""
 
     transactional_id: str
     producer_id: int
@@ -37,7 +37,7 @@ class AddPartitions(NamedTuple):
 
 
 class VerifyPartitions(NamedTuple):
-    """Whether the partitions belong to the producer's open transaction; nothing is changed."""
+    """Verification that the partitions belong to the producer's open transaction; changes nothing."""
 
     transactional_id: str
     producer_id: int
@@ -59,7 +59,7 @@ Request: TypeAlias = InitProducer | AddPartitions | VerifyPartitions | EndTransa
 
 
 class Outcome(NamedTuple):
-    """The answer to a request. `verdicts` name the partitions that a verification did not find."""
+    """The answer to a request. `verdicts` lists the partitions that a verification did not find."""
 
     code: ErrorCode
     producer_id: int = NO_PRODUCER_ID
@@ -82,7 +82,7 @@ class Reply(NamedTuple):
 
 
 class Move:
-    """A change that waits for its record: `coordinator.stored` makes it true, `coordinator.refused` drops it."""
+    """A change that waits for its record: `coordinator.stored` applies it, `coordinator.refused` drops it."""
 
     __slots__ = ("after", "on_stored", "token")
 
@@ -93,27 +93,27 @@ class Move:
 
     @property
     def transactional_id(self) -> str:
-        """Whose move it is."""
+        """The id that the move belongs to."""
         return self.after.transactional_id
 
 
 class Write(NamedTuple):
-    """Append the record; then tell the coordinator that the move is stored, once it is durable, or refused."""
+    """Order to append the record and then report the move as stored, once it is durable, or as refused."""
 
     record: Record
     move: Move
 
 
 class SendMarkers(NamedTuple):
-    """Write the end of a transaction into these partitions, each until it is done, and say so of each."""
+    """Order to write the markers of a transaction, retrying each partition until done, and report each one."""
 
     transaction: Transaction
-    """As decided: PrepareCommit or PrepareAbort."""
+    """The decided transaction, in PrepareCommit or PrepareAbort."""
     partitions: tuple[TopicPartition, ...]
 
 
 class Step(NamedTuple):
-    """What one input led to. Replies and orders may go at once: what they rest on is durable."""
+    """Result of one input. Replies and orders may be sent at once: the state behind them is durable."""
 
     writes: tuple[Write, ...] = ()
     replies: tuple[Reply, ...] = ()
@@ -125,19 +125,19 @@ NOTHING = Step()
 
 
 class Described(NamedTuple):
-    """One transactional id as DescribeTransactions tells it; of a refused one only the code counts."""
+    """One transactional id for DescribeTransactions; of a refused one only the code counts."""
 
     code: ErrorCode
     transaction: Transaction | None = None
     partitions: tuple[TopicPartition, ...] = ()
-    """In a decided transaction those that have no marker yet."""
+    """In a decided transaction the partitions without marker yet."""
 
 
 class Filters(NamedTuple):
-    """Which transactional ids ListTransactions is to tell; empty and None ask for all."""
+    """Filters of ListTransactions; empty and None match all."""
 
     states: frozenset[str] = frozenset()
     producer_ids: frozenset[int] = frozenset()
     open_longer_than_ms: int = -1
     matches: Matches | None = None
-    """Of `partita.transactions.describe.pattern_of`."""
+    """Predicate from `partita.transactions.describe.pattern_of`."""

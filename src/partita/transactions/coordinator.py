@@ -1,9 +1,9 @@
 """The TransactionCoordinator of one shard: one partition of `__transaction_state` and every id that hashes to it.
 
-The contract, whole: `replay` and `resume` load it, `handle` and `on_deadline` drive it, `stored`, `refused` and
-`markers_done` say what became of what it asked for, `unload` ends it. Each returns a `Step`. A move changes nothing
-before its record is durable, and while it waits every other move of the same id is answered CONCURRENT_TRANSACTIONS; so
-a refused append needs no undoing, and moves of different ids may wait together. (Kafka: TransactionCoordinator,
+The complete contract: `replay` and `resume` load it, `handle` and `on_deadline` drive it, `stored`, `refused` and
+`markers_done` report the outcome of its orders, `unload` ends it. Each returns a `Step`. A move changes nothing before
+its record is durable, and while it waits every other move of the same id is answered CONCURRENT_TRANSACTIONS; so a
+refused append needs no undoing, and moves of different ids may wait together. (Kafka: TransactionCoordinator,
 TransactionStateManager, release 4.3.1.)
 """
 
@@ -38,17 +38,17 @@ from partita.transactions.shard import Entry, Shard, Turn
 
 
 def first_check(request: Request, config: TransactionConfig) -> ErrorCode:
-    """What is refused before anything is known of the id, also by who is not its coordinator; NONE lets it pass."""
+    """Return the error of a request that is invalid in any state, on any broker; NONE if it passes."""
     if isinstance(request, InitProducer):
         return init_producer.check(request, config.max_timeout_ms)
     return ErrorCode.NONE if request.transactional_id else ErrorCode.INVALID_REQUEST
 
 
 class TransactionCoordinator:
-    """One shard. `new_producer_id()` gives an id that nobody ever had, or None where none can be taken now.
+    """One shard. `new_producer_id()` returns a never used producer id, or None if none is available now.
 
-    Then a request that needs one is answered COORDINATOR_LOAD_IN_PROGRESS, and a timeout is tried again later.
-    `ids_held()` says how many transactional ids all shards of the broker have; without it, this one is alone.
+    Then a request that needs one is answered COORDINATOR_LOAD_IN_PROGRESS, and a timeout is retried later.
+    `ids_held()` returns the number of transactional ids over all shards; by default only this shard counts.
     """
 
     def __init__(
@@ -71,19 +71,19 @@ class TransactionCoordinator:
 
     @property
     def entries(self) -> Mapping[str, Entry]:
-        """The transactional ids as they are now; for metrics, snapshots and tests. Read only."""
+        """The current transactional ids; for metrics, snapshots and tests. Read only."""
         return self._shard.entries
 
     def open_entries(self) -> list[Entry]:
-        """The transactional ids with an open transaction."""
+        """Return the transactional ids with an open transaction."""
         return [self._shard.entries[name] for name in self._shard.open]
 
     def count_unfinished(self) -> int:
-        """How many completions were refused and wait to be tried again."""
+        """Return the number of completions that were refused and wait to be retried."""
         return len(self._shard.unfinished)
 
     def replay(self, record: Record) -> None:
-        """Take one record of the log. Raises MalformedRequest: the load failed."""
+        """Apply one record of the log. Raises MalformedRequest: the load failed."""
         loaded = read_record(record)
         if loaded is None:
             self._shard.skipped += 1
@@ -91,11 +91,11 @@ class TransactionCoordinator:
             self._shard.set(*loaded)
 
     def resume(self, now: Now, *, restored_ms: int = -1) -> Step:
-        """After the last replay: transactions that are decided get their markers again, deadlines start.
+        """After the last replay: order the markers of decided transactions again and start deadlines.
 
-        `restored_ms`: the log is a copy of that time. What its transactions went through later is not known here, so
-        those that were open are aborted and their producers fenced. What is more than a step should hold is due at
-        once; an id about which somebody asks before its turn goes first.
+        `restored_ms`: the log is a copy of that time. Later changes are unknown, so transactions that were open are
+        aborted and their producers fenced. Work beyond the size of one step is due at once; an id that a request names
+        before its turn is handled first.
         """
         turn = Turn(self._shard, now)
         entries = self._shard.entries
@@ -108,7 +108,7 @@ class TransactionCoordinator:
         return turn.step()
 
     def handle(self, token: Token, request: Request, now: Now) -> Step:
-        """Answer a request, at once or when its move is stored. Its token comes back exactly once."""
+        """Answer a request, at once or when its move is stored. Its token is returned exactly once."""
         turn = Turn(self._shard, now)
         refused = first_check(request, self._shard.config)
         if refused is not ErrorCode.NONE:
@@ -129,7 +129,7 @@ class TransactionCoordinator:
         return turn.step()
 
     def stored(self, move: Move, now: Now) -> Step:
-        """The record of the move is durable: it is true from now on."""
+        """Apply a move whose record is durable."""
         turn = Turn(self._shard, now)
         entry = self._entry_of(move)
         entry.move = None
@@ -144,7 +144,7 @@ class TransactionCoordinator:
         return turn.step()
 
     def refused(self, move: Move, error: ErrorCode, now: Now) -> Step:
-        """The record of the move was not taken: nothing has changed, and whoever asked is told `error`."""
+        """Drop a move whose record was refused: nothing has changed, and the request is answered with `error`."""
         turn = Turn(self._shard, now)
         entry = self._entry_of(move)
         entry.move = None
@@ -157,32 +157,32 @@ class TransactionCoordinator:
         return turn.step()
 
     def markers_done(self, decided: Transaction, partitions: Iterable[TopicPartition], now: Now) -> Step:
-        """These partitions have the markers that `partita.transactions.contract.SendMarkers` ordered for `decided`."""
+        """Note that these partitions have the markers ordered by `partita.transactions.contract.SendMarkers`."""
         turn = Turn(self._shard, now)
         end.markers_done(turn, decided, list(partitions))
         return turn.step()
 
     def on_deadline(self, now: Now) -> Step:
-        """Do what is due."""
+        """Handle due deadlines."""
         turn = Turn(self._shard, now)
         deadlines.run(turn)
         deadlines.arm(turn)
         return turn.step()
 
     def next_deadline_ms(self) -> int | None:
-        """When to call `on_deadline`, on the monotonic clock. May be early, is never late."""
+        """Return when to call `on_deadline`, on the monotonic clock. May be early, is never late."""
         return deadlines.next_ms(self._shard)
 
     def describe(self, transactional_id: str) -> Described:
-        """What is stored of one id."""
+        """Return the stored state of one id."""
         return describe.describe(self._shard, transactional_id)
 
     def list(self, filters: Filters, now: Now) -> Iterator[Transaction | None]:
-        """Each transaction that passes every filter, and None for each that does not."""
+        """Yield each transaction that passes every filter, and None for each that does not."""
         return describe.listed(self._shard, filters, now.wall_ms)
 
     def unload(self, error: ErrorCode = ErrorCode.NOT_COORDINATOR) -> Step:
-        """Answer every move under way with `error`; whether it became true the next load tells. The shard is over."""
+        """Answer every move under way with `error`; the next load finds whether it was stored. The shard is over."""
         moves = [entry.move for entry in self._shard.entries.values() if entry.move is not None]
         return Step(replies=tuple(Reply(m.token, Outcome(error)) for m in moves if m.token is not None))
 

@@ -1,8 +1,8 @@
-"""What the coordinator does by itself: abort open transactions that are too old, forget idle ids, finish. (§11)
+"""The coordinator's own actions: abort timed-out transactions, expire idle ids, retry completions. (§11)
 
-Open transactions and idle ids are looked through at intervals, as in Kafka; what is looked through are the open
-transactions alone, so that idle ids cost nothing. A step does a part of it, and is due again at once until all is done.
-What a load has found comes before all that: until then no transaction times out and no id is forgotten.
+Open transactions and idle ids are scanned at intervals, as in Kafka; the scan for timeouts visits only open
+transactions, so that idle ids cost nothing. A step does a part of it and is due again at once until all is done.
+Transactions found by a load come first: until they are handled, no transaction times out and no id expires.
 """
 
 from __future__ import annotations
@@ -15,16 +15,16 @@ from partita.transactions.notes import TransactionalIdsExpired
 from partita.transactions.shard import Shard, Turn
 
 _EXPIRED_AT_ONCE = 500
-"""Ids forgotten in one step; the rest follows at once, with other work between."""
+"""Ids expired per step; the rest follows at once, with other work in between."""
 _LOOKED_AT_ONCE = 2_000
-"""Open transactions looked at in one step."""
+"""Open transactions checked per step."""
 _ABORTED_AT_ONCE = 500
-"""Partitions of transactions that are aborted in one step, each transaction counting as some more of them."""
+"""Partitions of transactions aborted per step; each transaction adds a constant."""
 _COST_OF_ABORT = 5
 
 
 def next_ms(shard: Shard) -> int | None:
-    """When the next deadline is due, on the monotonic clock; None: there is none."""
+    """Return the time of the next deadline on the monotonic clock, or None."""
     if shard.unresumed:
         return 0
     due = [shard.completion_due_ms] if shard.unfinished else []
@@ -36,7 +36,7 @@ def next_ms(shard: Shard) -> int | None:
 
 
 def arm(turn: Turn) -> None:
-    """Set the next look at open transactions and at idle ids where none is set."""
+    """Schedule the next scans of open transactions and idle ids, unless scheduled."""
     shard, mono_ms = turn.shard, turn.now.mono_ms
     if not shard.open:
         shard.timeouts_due_ms = None
@@ -48,7 +48,7 @@ def arm(turn: Turn) -> None:
 
 
 def run(turn: Turn) -> None:
-    """Do what is due."""
+    """Handle due deadlines."""
     shard, mono_ms = turn.shard, turn.now.mono_ms
     if shard.unresumed:
         resume_some(turn)
@@ -63,7 +63,7 @@ def run(turn: Turn) -> None:
 
 
 def resume_some(turn: Turn) -> None:
-    """Go on with what a load has found, as much as a step should hold."""
+    """Continue with the transactions found by a load, up to the size of one step."""
     shard, cost = turn.shard, 0
     while shard.unresumed and cost < _ABORTED_AT_ONCE:
         transactional_id = next(iter(shard.unresumed))
@@ -72,7 +72,7 @@ def resume_some(turn: Turn) -> None:
 
 
 def resume(turn: Turn, transactional_id: str) -> None:
-    """Complete or abort what a load has found of this id, unless that was done already."""
+    """Complete or abort the transaction that a load found for this id, unless that was done already."""
     is_copied = turn.shard.unresumed.pop(transactional_id, None)
     if is_copied is None:
         return
@@ -84,7 +84,7 @@ def resume(turn: Turn, transactional_id: str) -> None:
 
 
 def _time_out(turn: Turn) -> None:
-    """Look at the open transactions that this look has not come to yet, and abort those that are too old."""
+    """Continue the running scan of open transactions and abort those that have timed out."""
     shard = turn.shard
     if not shard.unlooked:
         shard.unlooked.extend(shard.open)

@@ -14,7 +14,7 @@ PATTERN_CHARACTERS_MAX = 1000
 
 
 def describe(shard: Shard, transactional_id: str) -> Described:
-    """What is stored of one id. While markers are written, its partitions are those without marker yet."""
+    """Return the stored state of one id. While markers are written, its partitions are those without marker yet."""
     if not transactional_id:
         return Described(ErrorCode.INVALID_REQUEST)
     entry = shard.entries.get(transactional_id)
@@ -26,10 +26,10 @@ def describe(shard: Shard, transactional_id: str) -> Described:
 
 
 def pattern_of(text: str | None) -> Matches | None:
-    """Whether a whole id matches; None for no pattern. Raises InvalidExpression.
+    """Return a predicate that matches whole ids; None for no pattern. Raises InvalidExpression.
 
-    Deviation: a pattern of ListTransactions with more than 1,000 characters is refused with INVALID_REGULAR_EXPRESSION,
-    and so is every pattern where the package google-re2 is missing.
+    Deviation: Partita refuses a pattern of ListTransactions of more than 1,000 characters, and every pattern without
+    the package google-re2, with INVALID_REGULAR_EXPRESSION, where Kafka reads all of them.
     """
     if not text:
         return None
@@ -39,9 +39,9 @@ def pattern_of(text: str | None) -> Matches | None:
 
 
 def listed(shard: Shard, filters: Filters, wall_ms: int) -> Iterator[Transaction | None]:
-    """Each transaction that passes every filter, and None for each that does not.
+    """Yield each transaction that passes every filter, and None for each that does not.
 
-    Without a start a transaction passes every duration, as in Kafka.
+    A transaction without a start time passes every duration filter, as in Kafka.
     """
     for entry in list(shard.entries.values()):
         transaction = entry.transaction

@@ -1,4 +1,4 @@
-"""EndTxn, fences and timeouts: the decision of a transaction, then its markers, then completion. (§9, §6.4, §10)"""
+"""EndTxn, fencing and timeouts: the decision of a transaction, its markers, and its completion. (§9, §6.4, §10)"""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _DONE = Outcome(ErrorCode.NONE)
 
 
 def end_transaction(turn: Turn, token: Token, request: EndTransaction) -> None:
-    """Answer NONE once the decision is stored; under version 2 with the producer id and epoch to be used next."""
+    """Answer NONE once the decision is stored; under version 2 with the next producer id and epoch."""
     entry = turn.shard.entries.get(request.transactional_id)
     if entry is None:
         turn.answer(token, ErrorCode.INVALID_PRODUCER_ID_MAPPING)
@@ -55,11 +55,11 @@ def _end_v1(entry: Entry, request: EndTransaction) -> Verb | ErrorCode:
 
 
 def _end_v2(entry: Entry, request: EndTransaction) -> Verb | ErrorCode:
-    """What is to be done of version 2, whose ends raise the epoch: one with the epoch before is the last one repeated.
+    """Classify an end of version 2, which raises the epoch: one with the previous epoch repeats the last end.
 
-    Deviation: an EndTxn of version 2 with the epoch before is a repetition only where the last end was of version 2.
-    Kafka does not look, and tells a fenced producer the epoch of its successor once that one, of version 1, has ended a
-    transaction.
+    Deviation: Partita takes an EndTxn of version 2 with the previous epoch for a repetition only if the last end was of
+    version 2, where Kafka does not check that, and gives a fenced producer the epoch of its successor once that
+    successor, of version 1, has ended a transaction.
     """
     if entry.is_pending:  # before the id and epoch are compared
         return ErrorCode.CONCURRENT_TRANSACTIONS
@@ -100,7 +100,7 @@ def _decide(turn: Turn, entry: Entry, token: Token, request: EndTransaction) -> 
 
 
 def _next_producer_id(turn: Turn, transaction: Transaction, version: int) -> int | None:
-    """The id that takes over after the last epoch; NO_PRODUCER_ID before it, None where no id can be taken now."""
+    """Return the id that follows after the last epoch; NO_PRODUCER_ID before it, None if no id is available now."""
     is_last = version >= moves.VERSION_2 and transaction.is_used_up
     return turn.shard.new_producer_id() if is_last else NO_PRODUCER_ID
 
@@ -112,9 +112,10 @@ def _to_be_used_next(decided: Transaction) -> Outcome:
 
 
 def fence(turn: Turn, entry: Entry, by: str, token: Token | None = None) -> None:
-    """Abort an open transaction without its producer, so that the producer can do nothing more with it. (§6.4)
+    """Abort an open transaction and fence its producer. (§6.4)
 
-    Whoever asked is told to ask again: CONCURRENT_TRANSACTIONS. Where no producer id can be taken, nothing happens yet.
+    A request is answered with a retriable error: CONCURRENT_TRANSACTIONS, or COORDINATOR_LOAD_IN_PROGRESS if no
+    producer id is available; then nothing happens yet.
     """
     transaction, version = entry.transaction, turn.shard.server_version
     next_producer_id = _next_producer_id(turn, transaction, version)
@@ -125,7 +126,7 @@ def fence(turn: Turn, entry: Entry, by: str, token: Token | None = None) -> None
     if version < moves.VERSION_2:
         fenced = moves.fence(transaction)
         if not entry.has_failed_fence:
-            # In memory at once: the old producer is fenced even if the record is refused.
+            # Applied in memory at once: the old producer is fenced even if the record is refused.
             transaction = entry.transaction = without_last_epoch(transaction, fenced.epoch)
             entry.has_failed_fence = True
         version = 0
@@ -158,7 +159,7 @@ def _note(turn: Turn, before: Transaction, decided: Transaction, by: str) -> Non
 
 
 def begin_completion(turn: Turn, entry: Entry) -> None:
-    """After the decision is stored, and after a load: markers into every partition; without any, completion."""
+    """Order markers for every partition of a decided transaction; complete it if it has no partitions."""
     transaction = entry.transaction
     entry.is_completing = True
     entry.has_failed_fence = False
@@ -170,7 +171,7 @@ def begin_completion(turn: Turn, entry: Entry) -> None:
 
 
 def markers_done(turn: Turn, decided: Transaction, partitions: list[TopicPartition]) -> None:
-    """These partitions have the marker of the decision, or need none. Late news of other decisions is ignored."""
+    """Note partitions that have the decision's marker, or need none. Late reports on other decisions are ignored."""
     entry = turn.shard.entries.get(decided.transactional_id)
     if entry is None or not entry.is_completing or entry.transaction is not decided or entry.move is not None:
         return
@@ -186,7 +187,7 @@ def _complete(turn: Turn, entry: Entry) -> None:
 
 
 def completion_refused(turn: Turn, entry: Entry) -> None:
-    """The last record could not be stored: the id stays pending, and it is tried again. (KAFKA-5416)"""
+    """Keep the id pending after its last record was refused, to be retried. (KAFKA-5416)"""
     shard = turn.shard
     if not shard.unfinished:
         shard.completion_due_ms = turn.now.mono_ms + _COMPLETION_RETRY_MS
@@ -194,7 +195,7 @@ def completion_refused(turn: Turn, entry: Entry) -> None:
 
 
 def finish(turn: Turn) -> None:
-    """Try the refused completions again."""
+    """Retry the refused completions."""
     unfinished, turn.shard.unfinished = turn.shard.unfinished, {}
     for transactional_id in unfinished:
         entry = turn.shard.entries[transactional_id]

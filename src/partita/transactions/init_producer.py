@@ -13,7 +13,7 @@ _NOTE_EVERY_MS = 1000
 
 
 def check(request: InitProducer, max_timeout_ms: int) -> ErrorCode:
-    """What can be refused before anything is known of the id, in Kafka's order; NONE lets it pass."""
+    """Return the error of a request that is invalid in any state, in Kafka's order; NONE if it passes."""
     if (request.producer_id == -1) != (request.epoch == NO_EPOCH) or not request.transactional_id:
         return ErrorCode.INVALID_REQUEST
     if not 0 < request.timeout_ms <= max_timeout_ms:
@@ -22,7 +22,7 @@ def check(request: InitProducer, max_timeout_ms: int) -> ErrorCode:
 
 
 def init_producer(turn: Turn, token: Token, request: InitProducer) -> None:
-    """Answer with the id and epoch to be used once they are stored; an open transaction is aborted first."""
+    """Answer with the producer id and epoch once they are stored; an open transaction is aborted first."""
     entry = turn.shard.entries.get(request.transactional_id) or _new_entry(turn, request)
     if isinstance(entry, ErrorCode):
         turn.answer(token, entry)
@@ -56,7 +56,7 @@ def _new_entry(turn: Turn, request: InitProducer) -> Entry | ErrorCode:
 
 
 def _is_known(transaction: Transaction, request: InitProducer) -> bool:
-    """Whether the id and epoch that came with the request, if any, may be those of the producer before."""
+    """Whether the producer id and epoch of the request, if any, fit the stored producer or the one before it."""
     if request.epoch == NO_EPOCH or transaction.epoch == NO_EPOCH or request.producer_id == transaction.producer_id:
         return True
     return request.producer_id == transaction.previous_producer_id and request.epoch >= USED_UP

@@ -14,18 +14,18 @@ _VALUE_VERSIONS = (0, 1)
 
 
 class Loaded(NamedTuple):
-    """What a record says: the id's newest value, or that it is forgotten."""
+    """A decoded record: the id's newest value, or None if the id was removed."""
 
     transactional_id: str
     transaction: Transaction | None
 
 
 def record_of(transaction: Transaction, transaction_version: int) -> Record:
-    """The record that stores a transactional id; version 0 of the value where `transaction.version` is 0.
+    """Return the record that stores a transactional id; version 0 of the value if `transaction.version` is 0.
 
-    Deviation: a transaction of version 2 is stored by version 1 of the value even while `transaction.version` is 0, for
-    clients learn late that it was lowered; Kafka cannot store it, and its transactional id stays unusable until the
-    coordinator moves.
+    Deviation: a transaction of version 2 is stored in version 1 of the value even while `transaction.version` is 0,
+    since clients learn late that it was lowered; Kafka cannot store it, and its transactional id stays unusable until
+    the coordinator moves.
     """
     version = 1 if transaction_version or transaction.client_version else 0
     value = TransactionLogValue(
@@ -45,12 +45,12 @@ def record_of(transaction: Transaction, transaction_version: int) -> Record:
 
 
 def tombstone_of(transactional_id: str) -> Record:
-    """The record that forgets a transactional id."""
+    """Return the tombstone of a transactional id."""
     return Record(key_of(transactional_id), None)
 
 
 def key_of(transactional_id: str) -> bytes:
-    """The key of the id's records."""
+    """Return the key of the id's records."""
     return _KEY_VERSION.to_bytes(2, "big") + TransactionLogKey(transactional_id=transactional_id).encode(_KEY_VERSION)
 
 
@@ -62,10 +62,10 @@ def _by_topic(partitions: frozenset[TopicPartition]) -> list[TransactionLogParti
 
 
 def read_record(record: Record) -> Loaded | None:
-    """What the record says; None for a kind or version that is not known. Raises MalformedRequest.
+    """Decode the record; None for an unknown kind or version. Raises MalformedRequest.
 
-    Deviation: a transaction record that cannot be read makes the load of its partition fail; Kafka ignores what
-    follows it and serves the rest.
+    Deviation: an unreadable transaction record makes the load of its partition fail; Kafka ignores the records after
+    it and serves the rest.
     """
     key = Reader(record.key)
     if key.int16() != _KEY_VERSION:

@@ -1,4 +1,4 @@
-"""What the answer to a marker means for the transaction that it ends. (§10.1)"""
+"""Interprets the answers to markers for the transaction that they end. (§10.1)"""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from partita.protocol.error_codes import ErrorCode
 
 
 class Verdict(Enum):
-    """DONE: the partition needs no marker of this decision any more. AGAIN: try once more, later."""
+    """DONE: the partition needs no marker of this decision any more. AGAIN: retry later."""
 
     DONE = "done"
     AGAIN = "again"
@@ -26,10 +26,10 @@ _DONE = frozenset(
 
 
 def verdict_of(code: ErrorCode) -> Verdict:
-    """The verdict on one partition's answer.
+    """Return the verdict on one partition's answer.
 
     Deviation: a partition that refuses a marker because it knows a newer producer epoch or coordinator epoch is done,
-    and one that refuses it for any other reason is asked again; in Kafka the transactional id can then do nothing more
-    until its coordinator loads again. (TX-S01 to TX-S05)
+    and one that refuses it for any other reason is retried; in Kafka the transactional id is then blocked until its
+    coordinator reloads. (TX-S01 to TX-S05)
     """
     return Verdict.DONE if code in _DONE else Verdict.AGAIN

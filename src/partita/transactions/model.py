@@ -1,4 +1,4 @@
-"""What is known of one transactional id, and its states. (Kafka: TransactionMetadata, TransactionState)"""
+"""The stored state of one transactional id. (Kafka: TransactionMetadata, TransactionState)"""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ NO_PRODUCER_ID = -1
 NO_EPOCH = -1
 NO_TIME = -1
 NEVER_MS = 2**31 - 1
-"""A transaction timeout that is never over (KIP-939)."""
+"""A transaction timeout that never passes (KIP-939)."""
 EPOCH_MAX = 32767
 USED_UP = EPOCH_MAX - 1
-"""From here on a client gets another producer id, so that the coordinator can always fence once more."""
+"""First epoch at which a client gets a new producer id, so that the coordinator always has one epoch left to fence."""
 NOTHING_ADDED: frozenset[TopicPartition] = frozenset()
 
 
 class State(IntEnum):
-    """The states, by their numbers in the log."""
+    """States of a transactional id; the values are those of the log."""
 
     EMPTY = 0
     ONGOING = 1
@@ -33,12 +33,12 @@ class State(IntEnum):
 
     @property
     def text(self) -> str:
-        """The name that DescribeTransactions and ListTransactions tell: CompleteCommit."""
+        """The name in DescribeTransactions and ListTransactions, such as CompleteCommit."""
         return "".join(word.capitalize() for word in self.name.split("_"))
 
     @property
     def is_decided(self) -> bool:
-        """Whether the outcome is known and markers are being written."""
+        """Whether the outcome is decided and markers are being written."""
         return self in (State.PREPARE_COMMIT, State.PREPARE_ABORT)
 
     @property
@@ -52,7 +52,7 @@ STATES_BY_TEXT = {state.text: state for state in State}
 
 @dataclass(frozen=True, slots=True)
 class Transaction:
-    """One transactional id as its last record tells it. Times are wall times in milliseconds, -1 for never."""
+    """One transactional id, as in its newest record. Times are wall times in milliseconds, -1 for never."""
 
     transactional_id: str
     producer_id: int
@@ -60,15 +60,15 @@ class Transaction:
     updated_ms: int
     previous_producer_id: int = NO_PRODUCER_ID
     next_producer_id: int = NO_PRODUCER_ID
-    """Takes over when the transaction is complete; only while markers are written and the epoch is used up."""
+    """Producer id to use once the transaction is complete; set only while markers are written in the last epoch."""
     epoch: int = NO_EPOCH
     last_epoch: int = NO_EPOCH
-    """The epoch before, by which a repeated InitProducerId is recognised."""
+    """The previous epoch, which identifies a repeated InitProducerId."""
     state: State = State.EMPTY
     partitions: frozenset[TopicPartition] = NOTHING_ADDED
     start_ms: int = NO_TIME
     client_version: int = 0
-    """The transaction version of the request that added or ended last."""
+    """Transaction version of the last request that added partitions or ended the transaction."""
 
     @property
     def is_used_up(self) -> bool:
@@ -76,5 +76,5 @@ class Transaction:
         return self.epoch >= USED_UP
 
     def is_timed_out(self, wall_ms: int) -> bool:
-        """Whether an open transaction has been open for too long. (§11.1)"""
+        """Whether an open transaction has exceeded its timeout. (§11.1)"""
         return self.state is State.ONGOING and self.timeout_ms != NEVER_MS and self.start_ms + self.timeout_ms < wall_ms

@@ -1,7 +1,7 @@
-"""Every move from one state of a transactional id to the next: what the next record says. (§4.2)
+"""All state transitions of transactional ids; each returns the value of the next record. (§4.2)
 
-A move that the state does not allow is an error of this program, and an assertion. The one refusal, of a producer that
-is fenced, is a value. Mirrors the prepare... methods of Kafka's TransactionMetadata.
+A transition that the state does not allow is a bug and fails an assertion. The one refusal, of a fenced producer, is a
+value. Mirrors the prepare... methods of Kafka's TransactionMetadata.
 """
 
 from __future__ import annotations
@@ -35,13 +35,13 @@ MAY_BECOME: dict[State, frozenset[State]] = {
     State.DEAD: _IDLE,
     State.PREPARE_EPOCH_FENCE: frozenset({State.ONGOING}),
 }
-"""The states from which each state can be reached."""
+"""For each state, the states from which it can be reached."""
 
 
 def bump(
     transaction: Transaction, expected_epoch: int | None, timeout_ms: int, wall_ms: int
 ) -> Transaction | ErrorCode:
-    """InitProducerId: the next epoch, or the same one again where the producer repeats itself. (KIP-360)"""
+    """InitProducerId: take the next epoch, or the same one if the request is a repetition. (KIP-360)"""
     assert not transaction.is_used_up, "a used up epoch is rotated, not raised"
     epoch, last_epoch = transaction.epoch + 1, transaction.epoch
     if expected_epoch is None:
@@ -52,7 +52,7 @@ def bump(
 
 
 def repeat(transaction: Transaction, expected_epoch: int, timeout_ms: int, wall_ms: int) -> Transaction | ErrorCode:
-    """InitProducerId sent again: the same epoch; whoever knows neither this epoch nor the one before is fenced."""
+    """InitProducerId repeated: keep the epoch; a request with neither this epoch nor the previous one is fenced."""
     if expected_epoch != transaction.last_epoch:
         return ErrorCode.PRODUCER_FENCED
     epoch, last_epoch = transaction.epoch, transaction.last_epoch
@@ -62,7 +62,7 @@ def repeat(transaction: Transaction, expected_epoch: int, timeout_ms: int, wall_
 def rotate(
     transaction: Transaction, producer_id: int, timeout_ms: int, wall_ms: int, *, epoch_given: bool
 ) -> Transaction:
-    """InitProducerId: a new producer id at epoch 0, since the old one has no epoch left."""
+    """InitProducerId: take a new producer id at epoch 0, since the old one has no epoch left."""
     last_epoch = transaction.epoch if epoch_given else NO_EPOCH
     return _emptied(transaction, producer_id, 0, last_epoch, timeout_ms, wall_ms)
 
@@ -87,7 +87,7 @@ def _emptied(
 def add(
     transaction: Transaction, partitions: Iterable[TopicPartition], client_version: int, wall_ms: int
 ) -> Transaction:
-    """The transaction goes on with more partitions, or begins with them."""
+    """Add partitions, or begin a transaction with them."""
     assert transaction.epoch >= 0, "a producer without an epoch adds nothing"
     is_open = transaction.state is State.ONGOING
     return _moved(
@@ -101,7 +101,7 @@ def add(
 
 
 def fence(transaction: Transaction) -> Transaction:
-    """Version 1: the epoch of a transaction that is to be aborted without its producer is raised first. (§6.4)"""
+    """Version 1: raise the epoch before a transaction is aborted without its producer. (§6.4)"""
     return _moved(transaction, State.PREPARE_EPOCH_FENCE, epoch=min(transaction.epoch + 1, EPOCH_MAX))
 
 
@@ -114,7 +114,7 @@ def end(
     next_producer_id: int = NO_PRODUCER_ID,
     nothing_added: bool = False,
 ) -> Transaction:
-    """The decision. Under version 2 it raises the epoch; `next_producer_id` takes over where that was the last one."""
+    """Decide the outcome. Version 2 raises the epoch; after the last epoch `next_producer_id` takes over."""
     epoch, last_epoch = transaction.epoch, transaction.last_epoch
     if client_version >= VERSION_2:
         assert epoch < EPOCH_MAX or not committed, "no producer has the last epoch, so none commits with it"
@@ -133,7 +133,7 @@ def end(
 
 
 def complete(transaction: Transaction, wall_ms: int) -> Transaction:
-    """Every marker is written."""
+    """Complete the transaction once every marker is written."""
     rotates = transaction.client_version >= VERSION_2 and transaction.next_producer_id != NO_PRODUCER_ID
     epoch = 0 if rotates else transaction.epoch
     assert epoch >= 0, "a producer without an epoch completes nothing"
@@ -149,7 +149,7 @@ def complete(transaction: Transaction, wall_ms: int) -> Transaction:
 
 
 def expire(transaction: Transaction) -> Transaction:
-    """The id has been idle for long and is forgotten."""
+    """Return the value that ends an idle id."""
     return _moved(transaction, State.DEAD, partitions=NOTHING_ADDED)
 
 

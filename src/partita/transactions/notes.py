@@ -1,6 +1,6 @@
-"""Facts for log, dashboard and trace: what happened to a transactional id, and why.
+"""Events of transactional ids and their causes, for log, dashboard and trace.
 
-Values only; each output renders them in one place of its own. `as_json` names the kind.
+Plain values; each output renders them in one place. `as_json` adds the kind.
 """
 
 from __future__ import annotations
@@ -9,15 +9,15 @@ from typing import Any, NamedTuple, TypeAlias
 
 
 class TransactionEnded(NamedTuple):
-    """A transaction is decided; `by` is "producer", "timeout", "successor" or "restore".
+    """A transaction was decided; `by` is "producer", "timeout", "successor" or "restore".
 
-    The successor is the next process with the same id; a restore aborts what was open when a copy was made.
+    The successor is the next process with the same id; a restore aborts transactions that were open in the copy.
     """
 
     transactional_id: str
     producer_id: int
     producer_epoch: int
-    """The epoch that goes into the markers."""
+    """The producer epoch of the markers."""
     committed: bool
     partitions: int
     by: str
@@ -26,14 +26,14 @@ class TransactionEnded(NamedTuple):
 
 
 class TransactionalIdsExpired(NamedTuple):
-    """Transactional ids were idle for longer than transactional.id.expiration.ms and are forgotten."""
+    """Transactional ids were idle for longer than transactional.id.expiration.ms and were removed."""
 
     ids: int
     wall_ms: int
 
 
 class TransactionRefused(NamedTuple):
-    """A new transactional id found no room: the broker holds `ids_max` already. At most one such note per second."""
+    """A new transactional id was refused: the broker already has `ids_max`. At most one such note per second."""
 
     transactional_id: str
     ids_max: int
@@ -41,7 +41,7 @@ class TransactionRefused(NamedTuple):
 
 
 class TransactionsLoaded(NamedTuple):
-    """A shard was replayed. `decided`: these get their markers again. `skipped` counts records of unknown kinds."""
+    """A shard was replayed. `decided` ids get their markers again. `skipped` counts records of unknown kinds."""
 
     transactional_ids: int
     decided: int
@@ -53,5 +53,5 @@ Note: TypeAlias = TransactionEnded | TransactionalIdsExpired | TransactionRefuse
 
 
 def as_json(note: Note) -> dict[str, Any]:
-    """The note as plain values, with its kind under `note`."""
+    """Return the note as plain values, with its kind under `note`."""
     return {"note": type(note).__name__, **note._asdict()}

@@ -1,4 +1,4 @@
-"""The transactional ids of one shard, and one input being decided."""
+"""State of one shard of transactional ids, and the context of one input."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from partita.transactions.notes import Note
 
 
 class Entry:
-    """One transactional id: what is stored of it, and what is under way.
+    """One transactional id: its stored state and the move under way.
 
-    `is_completing` says that markers are being written, or the record after them; `unmarked` are the partitions
-    without marker yet. `has_failed_fence` says that the epoch was raised and the record of it refused.
+    `is_completing`: markers or the record after them are being written; `unmarked` are the partitions without marker
+    yet. `has_failed_fence`: the epoch was raised but its record was refused.
     """
 
     __slots__ = ("has_failed_fence", "is_completing", "move", "transaction", "unmarked")
@@ -33,15 +33,15 @@ class Entry:
 
     @property
     def is_pending(self) -> bool:
-        """Whether a move is under way, so that no other may begin."""
+        """Whether a move is under way, which excludes others."""
         return self.move is not None or self.is_completing
 
 
 class Shard:
     """The transactional ids of one partition of `__transaction_state`.
 
-    `new_producer_id()` gives an id that nobody ever had, or None where none can be taken now. `ids_held()` says how
-    many transactional ids all shards hold.
+    `new_producer_id()` returns a never used producer id, or None if none is available now. `ids_held()` returns the
+    number of transactional ids over all shards.
     """
 
     def __init__(
@@ -55,21 +55,21 @@ class Shard:
         self.ids_held = ids_held or (lambda: len(self.entries))
         self.entries: dict[str, Entry] = {}
         self.open: dict[str, None] = {}
-        """Ids whose stored state is Ongoing, the longest known first."""
+        """Ids whose stored state is Ongoing, the least recently stored first."""
         self.unfinished: dict[str, None] = {}
-        """Ids with all markers written whose completion was refused; tried again at `completion_due_ms`."""
+        """Ids with all markers written whose completion was refused; retried at `completion_due_ms`."""
         self.completion_due_ms = 0
         self.unresumed: dict[str, bool] = {}
-        """After a load: ids whose transaction has to be completed, or (True) to be aborted since it was copied."""
+        """Ids found by a load whose transaction must be completed or, if True, aborted since the log is a copy."""
         self.timeouts_due_ms: int | None = None
         self.unlooked: deque[str] = deque()
-        """Ids that the look at open transactions under way has not come to."""
+        """Ids that the running scan of open transactions has not reached yet."""
         self.expiry_due_ms: int | None = None
         self.refusal_noted_ms: int | None = None
         self.skipped = 0
 
     def set(self, transactional_id: str, transaction: Transaction | None) -> None:
-        """Take the stored value of an id; None forgets it."""
+        """Set the stored value of an id; None removes it."""
         self.open.pop(transactional_id, None)
         if transaction is None or transaction.state is State.DEAD:
             self.entries.pop(transactional_id, None)
@@ -84,12 +84,12 @@ class Shard:
 
     @property
     def server_version(self) -> int:
-        """The transaction version of what the server does by itself; a request is served by its own version."""
+        """The transaction version of the server's own actions; a request is served by its own version."""
         return self.config.level
 
 
 class Turn:
-    """What every rule is given: the shard, what the step will hold, and the time of the input."""
+    """Argument of every rule: the shard, the step being built, and the time of the input."""
 
     def __init__(self, shard: Shard, now: Now) -> None:
         self.shard = shard
@@ -100,11 +100,11 @@ class Turn:
         self.notes: list[Note] = []
 
     def answer(self, token: Token, code: ErrorCode) -> None:
-        """Answer at once, with an error or with NONE."""
+        """Answer at once, with an error or NONE."""
         self.replies.append(Reply(token, Outcome(code)))
 
     def begin(self, entry: Entry, after: Transaction, token: Token | None, on_stored: Outcome) -> None:
-        """Begin a move: nothing changes before its record is stored, and nothing else begins meanwhile."""
+        """Begin a move: it takes effect once its record is stored, and no other move begins meanwhile."""
         assert entry.move is None, f"{after.transactional_id}: a move is under way already"
         entry.move = Move(after, token, on_stored)
         if after.state is State.DEAD:
@@ -114,10 +114,10 @@ class Turn:
         self.writes.append(Write(record, entry.move))
 
     def step(self) -> Step:
-        """What the input led to."""
+        """Return the result of the input."""
         return Step(tuple(self.writes), tuple(self.replies), tuple(self.orders), tuple(self.notes))
 
 
 def without_last_epoch(transaction: Transaction, epoch: int) -> Transaction:
-    """The same at another epoch, with no memory of the one before."""
+    """Return the transaction at another epoch, without the previous one."""
     return replace(transaction, epoch=epoch, last_epoch=-1)

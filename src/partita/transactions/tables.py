@@ -1,4 +1,4 @@
-"""What EndTxn meets: the state of the transactional id, and what the producer asks for. (§9)
+"""Decision tables of EndTxn: state of the transactional id by request. (§9)
 
 One table for each transaction version; every cell is a verb. Mirrors endTransaction of Kafka's TransactionCoordinator.
 """
@@ -12,20 +12,20 @@ from partita.transactions.model import State
 
 
 class Verb(Enum):
-    """What is done."""
+    """Action for an EndTxn."""
 
     DECIDE = "decide"
     """Write the decision; the markers follow."""
     REPEAT = "repeat"
-    """It was done before: answer with the current producer id and epoch, write nothing."""
+    """The request is a repetition: answer with the current producer id and epoch, write nothing."""
     INVALID = "invalid"
     """Refuse with INVALID_TXN_STATE."""
     WAIT = "wait"
-    """Refuse with CONCURRENT_TRANSACTIONS: it is being done."""
+    """Refuse with CONCURRENT_TRANSACTIONS: the same end is in progress."""
     FENCED = "fenced"
     """Refuse with PRODUCER_FENCED."""
     NEVER = "never"
-    """Cannot be: a guard has answered."""
+    """Impossible: a guard has answered."""
 
 
 class Case(Enum):
@@ -33,7 +33,7 @@ class Case(Enum):
 
     CURRENT = "current"
     REPEAT = "repeat"
-    """It is the epoch before, or that of the producer id before: an end that was already taken."""
+    """The previous epoch, or that of the previous producer id: an end that was already accepted."""
 
 
 DECIDE, REPEAT, INVALID, WAIT, FENCED, NEVER = Verb
@@ -67,10 +67,10 @@ END_V2: dict[State, Row] = {
 
 
 def end_v1(state: State, *, committed: bool) -> Verb:
-    """The verb for an end of version 1, whose epoch is the stored one."""
+    """Return the verb for an end of version 1, whose epoch is the stored one."""
     return END_V1[state][not committed]
 
 
 def end_v2(state: State, case: Case, *, committed: bool) -> Verb:
-    """The verb for an end of version 2."""
+    """Return the verb for an end of version 2."""
     return END_V2[state][2 * (not committed) + (case is Case.REPEAT)]

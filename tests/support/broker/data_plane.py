@@ -9,9 +9,10 @@ from contextlib import contextmanager
 from importlib import import_module
 from typing import Any
 
+from partita.broker.api.context import RequestContext
+from partita.broker.api.slices import handled
 from partita.broker.config import BrokerConfig
 from partita.broker.nodes import Node
-from partita.broker.requests.context import RequestContext
 from partita.broker.running import RunningBroker
 from partita.broker.storage.data_dir import MemoryStore
 from partita.broker.storage.store import Store
@@ -45,8 +46,8 @@ class QuietConnection:
         self.closed = False
         self.callbacks: list[Callable[[], None]] = []
 
-    def identify(self, principal: KafkaPrincipal) -> None:
-        self.principal = principal
+    def identify(self, principal: KafkaPrincipal, *, is_lent: bool = False) -> None:
+        self.principal, self.is_lent = principal, is_lent
         self.recall = Memo(pause=NeverPaused()).recall(str(principal), self.client_host)
 
     def refuse(self, reason: str) -> None:
@@ -87,6 +88,7 @@ class DataPlane:
 
         self.running = self.loop.run_until_complete(make())
         self.cluster, self.services = self.running.cluster, self.running.services
+        self.services.turns.clock = lambda: 0.0  # a slice has no end, however busy the machine is
         for node in self.cluster.nodes.values():
             node.is_alive = True
             node.endpoints = {PLAINTEXT: Endpoint("localhost", 9000 + node.node_id)}
@@ -110,7 +112,7 @@ class DataPlane:
         ctx = RequestContext(self.services, node or self.node, 0, version, client_id="test", connection=self.connection)
 
         async def call() -> Any:
-            return import_module(f"partita.broker.handlers.{handler}").handle(ctx, request)
+            return handled(ctx, import_module(f"partita.broker.handlers.{handler}").handle, request)
 
         return self.loop.run_until_complete(call())
 

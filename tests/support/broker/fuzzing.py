@@ -13,7 +13,7 @@ from random import Random
 from types import ModuleType
 from typing import Any
 
-from partita.broker.requests.apis import SERVED, ServedApi
+from partita.broker.api.apis import SERVED, ServedApi
 from partita.protocol.api_table import APIS
 from partita.protocol.framing import encode_request, read_request_header, read_response_header
 from partita.protocol.primitives import MalformedRequest

@@ -11,16 +11,17 @@ OTHERS = frozenset(
         "inter.broker.listener.name",
         "listener.security.protocol.map",
         "partita.allow.plain.without.tls",
+        "partita.login.bytes.per.ip",
     }
 )
 
 
 def is_of_security(name: str) -> bool:
-    return name.startswith(("ssl.", "sasl.")) or name in OTHERS
+    return name.startswith(("ssl.", "sasl.", "delegation.")) or name in OTHERS
 
 
 def honoured(title: str) -> set[str]:
-    """The options that a table of the page does not call accepted."""
+    """The options that a table of the page does not mark as without effect."""
     table = PAGE.partition(f"## {title}\n")[2].partition("\n## ")[0]
     rows = re.findall(r"^\| `([^`]+)` \|(.*)$", table, re.M)
-    return {name for name, told in rows if "(*accepted*)" not in told}
+    return {name for name, told in rows if "(*no effect here*)" not in told}

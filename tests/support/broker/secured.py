@@ -123,7 +123,7 @@ def secured(folder: Path, *, mechanisms: str = MECHANISMS, **config: object) -> 
 
 def set_scram(broker: Broker, user: str = "alice", password: str = PASSWORD, iterations: int = 4096) -> None:
     """Give a user SCRAM credentials of both kinds, besides what AlterUserScramCredentials does."""
-    users = broker.running.services.users
+    users = broker.running.services.users()
     salt = b"0123456789abcdef"
     made = {
         (user, mechanism): scram.credential_of(

@@ -8,9 +8,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
+from partita.broker.api.context import RequestContext
 from partita.broker.config import BrokerConfig
 from partita.broker.groups.runner import ShardRunner
-from partita.broker.requests.context import RequestContext
 from partita.broker.running import RunningBroker
 from partita.broker.storage.data_dir import DiskStore, MemoryStore
 from partita.broker.topics.catalogue import Partition
@@ -46,7 +46,7 @@ class ShardWorld:
             return running
 
         self.running = self.loop.run_until_complete(start())
-        self.cluster, self.groups = self.running.cluster, self.running.services.groups
+        self.cluster, self.groups = self.running.cluster, self.running.services.groups()
 
     def close(self) -> None:
         self.loop.run_until_complete(self.running.stop())

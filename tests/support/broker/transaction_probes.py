@@ -88,7 +88,7 @@ def transaction_load(given: Given) -> object:
 def questions(given: Given) -> object:
     """How often Produce asks for an id whose markers are not written."""
     with transaction_plane(**underscored(given)) as plane:
-        transactions = plane.services.transactions
+        transactions = plane.services.transactions()
         transactions.markers.write = lambda partition, marker: ErrorCode.NOT_LEADER_OR_FOLLOWER
         started = plane.start()
         assert plane.send(started) == [0]

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from partita.broker.requests.context import RequestContext
+from partita.broker.api.context import RequestContext
 from partita.broker.storage.store import Store
 from partita.broker.topics.catalogue import OFFSETS_TOPIC
 from partita.broker.transactions.runner import TransactionRunner
@@ -79,7 +79,7 @@ class TransactionPlane(DataPlane):
     @property
     def runner(self) -> TransactionRunner:
         """The shard of `p`."""
-        found = self.services.transactions.runner_of("p")
+        found = self.services.transactions().runner_of("p")
         assert found is not None, "somebody leads the shard"
         return found
 
@@ -226,7 +226,7 @@ class TransactionPlane(DataPlane):
 
     def states(self, name: str = "p") -> list[tuple[str, int]]:
         """State and epoch of every record of an id, as the log of `__transaction_state` has them."""
-        partition = self.services.transactions.partition_of(name)
+        partition = self.services.transactions().partition_of(name)
         assert partition is not None
         log, found = partition.log, []
         for _, batch in iter_batches(log.read(0, 1 << 20, up_to=log.log_end_offset)):
@@ -249,9 +249,9 @@ class TransactionPlane(DataPlane):
 
     def move(self, name: str = "p") -> None:
         """Let the coordinator of an id load again, as after a move."""
-        partition = self.services.transactions.partition_of(name)
+        partition = self.services.transactions().partition_of(name)
         assert partition is not None
-        self.run(lambda: self.services.transactions.resigned(partition.index, partition.leader_epoch + 1))
+        self.run(lambda: self.services.transactions().resigned(partition.index, partition.leader_epoch + 1))
         self.run(lambda: self.cluster.elect(partition, partition.leader))
         self.run(lambda: self.cluster.elect(partition, partition.leader))
 

@@ -3,23 +3,31 @@
 `python member.py CLIENT BOOTSTRAP GROUP TOPIC CLIENT_ID ASSIGNOR SESSION_MS` consumes until SIGTERM, commits what
 it has handed over, and prints one JSON object per line: what was assigned, which records came, what was committed, that
 it closed. Without assignor ("") and session (0), each client takes its default here. CLIENT/consumer speaks the
-consumer protocol, which knows neither.
+consumer protocol, which knows neither; CLIENT/static is a static member, its instance id that of the client. All read
+committed records only, as librdkafka does by default.
 """
 
 from __future__ import annotations
 
 import asyncio
 import json
+import os
 import signal
 import sys
 import threading
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from itertools import count
+from random import Random
 from typing import Any
 
 SESSION_MS, HEARTBEAT_MS, POLL_S = 6_000, 100, 0.25
 SOON_MS = 1_500
 """The session of our own members, who are killed many times a test."""
+COPIES = "-copies"
+"""Behind the name of a topic: what the copier makes of it."""
+ABORTED_SHARE = 0.125
+"""Of the copier's transactions, so many are given up and made again."""
 
 
 @dataclass(frozen=True)
@@ -35,6 +43,7 @@ class Task:
     """0: what suits the client in the tests."""
     by_epochs: bool = False
     """With the consumer protocol."""
+    is_static: bool = False
 
 
 def say(event: str, **details: object) -> None:
@@ -58,8 +67,10 @@ def settings(task: Task) -> dict[str, Any]:
         "client_id": task.client_id,
         "auto_offset_reset": "earliest",
         "enable_auto_commit": False,
+        "isolation_level": "read_committed",
         "session_timeout_ms": task.session_ms or SESSION_MS,
         "heartbeat_interval_ms": HEARTBEAT_MS,
+        **({"group_instance_id": task.client_id} if task.is_static else {}),
     }
 
 
@@ -83,6 +94,7 @@ def confluent(task: Task) -> None:
             "reconnect.backoff.max.ms": 200,
             "topic.metadata.refresh.interval.ms": 1000,
             "log_level": 0,
+            **({"group.instance.id": task.client_id} if task.is_static else {}),
             **by_protocol,
         }
     )
@@ -185,13 +197,7 @@ def partita(task: Task) -> None:
     from partita.errors import KafkaError
 
     stopped = stop_on_sigterm()
-    options = {**settings(task), "session_timeout_ms": task.session_ms or SOON_MS, "reconnect_backoff_max_ms": 200}
-    if task.by_epochs:
-        options = {name: value for name, value in options.items() if not name.endswith(("timeout_ms", "interval_ms"))}
-        options["group_protocol"] = "consumer"
-    elif task.assignor:
-        options["partition_assignment_strategy"] = task.assignor
-    with Consumer(options) as consumer:
+    with Consumer(options_of_ours(task)) as consumer:
 
         def say_held(_: object) -> None:
             say_assigned(p for _, p in consumer.assignment())
@@ -210,18 +216,78 @@ def partita(task: Task) -> None:
                 say("committed", offsets={tp.partition: at.offset for tp, at in records.next_offsets.items()})
 
 
+def options_of_ours(task: Task) -> dict[str, Any]:
+    options = {**settings(task), "session_timeout_ms": task.session_ms or SOON_MS, "reconnect_backoff_max_ms": 200}
+    if task.by_epochs:
+        options = {name: value for name, value in options.items() if not name.endswith(("timeout_ms", "interval_ms"))}
+        options["group_protocol"] = "consumer"
+    elif task.assignor:
+        options["partition_assignment_strategy"] = task.assignor
+    return options
+
+
+def copier(task: Task) -> None:
+    """Copy the topic to TOPIC-copies, the records of each poll in one transaction; some are aborted and made again.
+
+    A copy is its record's value, "@" and the name of the attempt. Attempts that were aborted on purpose are printed.
+    """
+    from partita import KafkaError
+
+    stopped, dice = stop_on_sigterm(), Random(task.client_id)
+    attempts = (f"{task.client_id}.{os.getpid()}.{number}" for number in count())
+    while not stopped.is_set():
+        try:
+            copy(task, stopped, attempts, dice)
+        except KafkaError as error:  # fenced, or the group has moved on: another producer, another member
+            say("failed", error=repr(error))
+
+
+def copy(task: Task, stopped: threading.Event, attempts: Iterator[str], dice: Random) -> None:
+    """One life of the copier's clients."""
+    from partita import Consumer, Producer
+
+    with (
+        Consumer(options_of_ours(task)) as consumer,
+        Producer(
+            bootstrap_servers=task.bootstrap, transactional_id=task.client_id, transaction_timeout_ms=5_000
+        ) as producer,
+    ):
+        producer.init_transactions()
+        consumer.subscribe([task.topic])
+        while not stopped.is_set():
+            records = consumer.poll(POLL_S)
+            if not records:
+                continue
+            attempt = next(attempts)
+            producer.begin_transaction()
+            for record in records:
+                producer.send(task.topic + COPIES, f"{text(record.value)}@{attempt}", key=record.key)
+            if dice.random() < ABORTED_SHARE:
+                producer.flush()
+                producer.abort_transaction()
+                say("aborted", attempt=attempt)
+                return  # the next life reads from what the group has committed
+            producer.send_offsets_to_transaction(records, consumer.group_metadata())
+            producer.commit_transaction()
+            say("copied", attempt=attempt, count=len(records))
+
+
 def stop_on_sigterm() -> threading.Event:
     stopped = threading.Event()
     signal.signal(signal.SIGTERM, lambda *_: stopped.set())
     return stopped
 
 
-CLIENTS = {"partita": partita, "confluent-kafka": confluent, "aiokafka": aiokafka, "kafka-python": kafka_python}
+CLIENTS = {
+    "partita": partita, "confluent-kafka": confluent, "aiokafka": aiokafka, "kafka-python": kafka_python,
+    "copier": copier,
+}  # fmt: skip
 
 if __name__ == "__main__":
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))  # asked to go before there is a client that could leave
     say("started")
     client, bootstrap, group, topic, client_id, assignor, session_ms = sys.argv[1:]
-    made_with, _, protocol = client.partition("/")
-    task = Task(bootstrap, group, topic, client_id, assignor, int(session_ms), protocol == "consumer")
+    made_with, *ways = client.split("/")
+    task = Task(bootstrap, group, topic, client_id, assignor, int(session_ms), "consumer" in ways, "static" in ways)
     CLIENTS[made_with](task)
     say("closed")

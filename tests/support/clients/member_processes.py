@@ -34,21 +34,29 @@ class Member:
         self.log: list[dict[str, Any]] = []
 
     def uncommitted(self) -> Iterable[tuple[int, int]]:
-        """Records that this member told of and did not commit, once for each time it read them."""
+        """Records that this member printed and did not commit, once for each time it read them.
+
+        A commit that was refused counts for good: another member may have read them before this one went on.
+        """
         waiting: list[tuple[int, int]] = []
+        refused: list[tuple[int, int]] = []
         for fact in self.log:
             if fact["event"] == "records":
                 waiting += [(partition, offset) for partition, offset, _ in fact["records"]]
+            elif fact["event"] == "refused":
+                refused += waiting
+                waiting = []
             elif fact["event"] == "committed":
                 ends = {int(partition): offset for partition, offset in fact["offsets"].items()}
                 waiting = [(partition, offset) for partition, offset in waiting if offset >= ends.get(partition, 0)]
-        return waiting
+        return waiting + refused
 
 
 class MemberProcesses:
     """`with MemberProcesses(client, bootstrap, group, topic) as processes: processes.start("a", "b", "c")`.
 
-    `client` is one of member.py, or "java"; "java/consumer" and the like speak the consumer protocol. Without assignor
+    `client` is one of member.py, or "java"; "java/consumer" and the like speak the consumer protocol, "partita/static"
+    and the like are static members, whose name is their instance id. Without assignor
     and session, members take what suits their client here.
     """
 

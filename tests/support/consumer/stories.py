@@ -19,7 +19,7 @@ import confluent_kafka
 import pytest
 
 from partita import Admin, Consumer, GroupIdNotFoundError, Producer, SubscriptionPattern, UnreleasedInstanceIdError
-from partita.consumer.topic_partition import OffsetAndMetadata, TopicPartition
+from partita.offsets.topic_partition import OffsetAndMetadata, TopicPartition
 
 WITHIN_S = 60.0
 CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
@@ -40,10 +40,15 @@ class Stage:
 
 
 def member(stage: Stage, group: str, **options: Any) -> Consumer:
+    return Consumer(**options_of(stage, group, **options))
+
+
+def options_of(stage: Stage, group: str, **options: Any) -> dict[str, Any]:
+    """The options of a member on this stage."""
     given = {**TOLD_EARLY_MS, "auto_offset_reset": "earliest", **options, "group_protocol": stage.protocol}
     if stage.protocol == "consumer":
         given = {name: value for name, value in given.items() if name not in OF_CLASSIC}
-    return Consumer(bootstrap_servers=stage.bootstrap, group_id=group, **given)
+    return {"bootstrap_servers": stage.bootstrap, "group_id": group, **given}
 
 
 def create(stage: Stage, topic: str, partitions: int) -> None:

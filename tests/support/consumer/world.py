@@ -101,6 +101,7 @@ class SimIo:
         self.lock = threading.RLock()
         self.activity = 0
         self.failure: BaseException | None = None
+        self.has_ended = False
         self.waiters: list[Callable[[], None]] = []
         self.in_flight: set[Request] = set()
         self.on_answer: Any = None
@@ -250,7 +251,7 @@ class World:
         for io, request in list(self._waiting_fetches):
             self._try_fetch(io, request, at_deadline=False)
 
-    def consumer(self, **options: Any) -> Consumer:
+    def consumer(self, kind: type[Consumer] = Consumer, /, **options: Any) -> Consumer:
         options = {"bootstrap_servers": "node1:9092", "auto_offset_reset": "earliest", **options}
         number = len(self.consumers) + 1
         options.setdefault("client_id", f"c{number}")
@@ -268,7 +269,7 @@ class World:
             make_io=make_io,
             uniform=lambda low, high: 1.0,
         )
-        return Consumer._over(shell)
+        return kind._over(shell)
 
     def script(self, name: str, *replies: Any) -> None:
         self.scripts[name] += replies

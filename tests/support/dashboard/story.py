@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from partita.explain.facts import Assigned, Committed, Fact, Member, Partition, Sure, ToldCause, What
+from partita.explain.facts import Assigned, Committed, Fact, Member, Partition, Sure, ToldCause
+from partita.wording import What
 from support.dashboard.world import START_MS
 
 SECOND = 1_000

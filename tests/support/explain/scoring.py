@@ -59,10 +59,10 @@ class MixedMischief(Mischief):
 
     def change_subscription(self) -> None:
         """An application subscribes to other topics."""
-        topics = list(self._simulation.topics.partitions)
+        topics = self._simulation.topics
         client = self._client()
         if client is not None and len(topics) > 1:
-            wanted = self._world.dice.choice((tuple(topics), tuple(topics[:1]), tuple(topics[1:])))
+            wanted = self._world.dice.choice((topics, topics[:1], topics[1:]))
             client.core.subscription.subscribe_topics(wanted)
             client.turn()
 
@@ -96,7 +96,7 @@ def history(seed: int, minutes: float = 2.0, protocol: str = CLASSIC) -> History
         plan = replace(plan, max_poll_ms=4 * plan.session_ms, max_poll_records=50)
     found = History(seed)
     simulation = Simulation(seed, plan, Trace(keep_all=False))
-    simulation.broker.on_notes = lambda notes: _heard(found, notes, simulation)
+    simulation.recorder.on_notes = lambda notes: _heard(found, notes, simulation)
     MixedMischief(simulation, found.moves)
     try:
         for ms in range(0, int(minutes * 60_000), 1_000):
@@ -105,9 +105,9 @@ def history(seed: int, minutes: float = 2.0, protocol: str = CLASSIC) -> History
                 break
     except (RuleBroken, AssertionError):
         pass  # the rules judge histories of the simulator's own faults; this one is only a history
-    names = {topic_id: name for name, topic_id in simulation.topics.ids.items()}
+    names = {topic.topic_id: topic.name for topic in simulation.process.cluster.catalogue}
     reader = LogReader(names.get)
-    for batch in simulation.broker.log.batches:
+    for _, batch in simulation.recorder.batches:
         for record in iter_records(batch):
             read = LogRecord(record.key, record.value, 0, record.offset, record.timestamp, record.leader_epoch)  # type: ignore[arg-type]  # keys and values of the log are bytes
             found.facts += [fact for fact in reader.read(read) if getattr(fact, "group", GROUP) == GROUP]
@@ -143,7 +143,7 @@ def claims(found: History) -> Iterator[Claim]:
             if any(before.ended_ms - LOADS_WITHIN_MS <= at <= account.ended_ms for at in found.moves):
                 truth += (What.COORDINATOR_MOVED.value,)
             if cause.what is What.JOINED and cause.member_id in found.members:
-                truth += (told.JOINED,)  # a broker that dies before the rebalance is over notes no join
+                truth += (What.JOINED,)  # a broker that dies before the rebalance is over notes no join
             if cause.what is What.SUBSCRIPTION_CHANGED:
                 truth += tuple(_topics(cause, [n for n in found.notes if n.wall_ms <= account.ended_ms]))
             yield Claim(found.seed, account.generation, cause, _is_right(cause, truth, account), truth)
@@ -162,7 +162,7 @@ def _of_member(cause: Cause, window: Iterable[Note]) -> Iterator[str]:
                     yield _word(note.cause)
             case told.MemberFenced():
                 if note.new_member_id == cause.member_id or note.group_instance_id == cause.instance_id:
-                    yield told.STATIC_REPLACED
+                    yield What.STATIC_REPLACED
 
 
 def _topics(cause: Cause, notes: Iterable[Note]) -> Iterator[str]:
@@ -170,7 +170,7 @@ def _topics(cause: Cause, notes: Iterable[Note]) -> Iterator[str]:
     kinds = told.Rebalanced | told.TargetComputed
     held = [h.topics for n in notes if isinstance(n, kinds) for h in n.held if h.member_id == cause.member_id]
     if len(held) > 1 and any(topics != held[-1] for topics in held[-4:-1]):
-        yield told.SUBSCRIPTION_CHANGED
+        yield What.SUBSCRIPTION_CHANGED
 
 
 def _is_same(noted: told.Cause, cause: Cause) -> bool:
@@ -180,7 +180,7 @@ def _is_same(noted: told.Cause, cause: Cause) -> bool:
 
 
 def _word(cause: told.Cause) -> str:
-    if cause.what == told.LEFT and "no poll for" in cause.detail:
+    if cause.what == What.LEFT and "no poll for" in cause.detail:
         return What.POLLED_TOO_LATE.value
     return cause.what
 
@@ -197,10 +197,10 @@ def _of_group(window: Iterable[Note]) -> Iterator[str]:
 
 
 _LOOSE = {
-    What.PARTITIONS_CHANGED: (told.LEADER_REJOINED, told.PARTITIONS_CHANGED),
-    What.PARTITIONS_GIVEN_UP: (told.LEADER_REJOINED, told.MEMBER_REJOINED),
-    What.JOINED: (told.STATIC_REPLACED,),
-    What.LEFT: (told.LEFT, What.POLLED_TOO_LATE.value, told.EVICTED),
+    What.PARTITIONS_CHANGED: (What.LEADER_REJOINED, What.PARTITIONS_CHANGED),
+    What.PARTITIONS_GIVEN_UP: (What.LEADER_REJOINED, What.MEMBER_REJOINED),
+    What.JOINED: (What.STATIC_REPLACED,),
+    What.LEFT: (What.LEFT, What.POLLED_TOO_LATE.value, What.EVICTED),
 }
 """A leader of an old version gives no reason; a claim that a member left says nothing of why. A static member that
 joined in a generation that was never assigned is replaced in the next one: to the log, it joins."""

@@ -91,12 +91,12 @@ def killed_at_its_lines(bootstrap: str, times: tuple[int, ...] = (1,)) -> None:
 
 def aborted_at_its_lines(bootstrap: str) -> None:
     """A transaction that has to be aborted at any line: the program goes back as the page says, and goes on."""
-    blocks = re.findall(r"```python\n(.*?)```", PAGE.read_text(), re.S)
-    (going_back,) = (block for block in blocks if "def go_back(" in block)
+    assert "`except AbortableTransactionError: consumer.seek_to_committed()`" in PAGE.read_text()
     before, _, body = program().partition("                with producer.transaction():\n")
     tries = "".join(f"    {line}\n" for line in body.splitlines())
-    caught = "                except AbortableTransactionError:\n                    go_back(consumer)\n"
-    start = f"{going_back}\n{before}                try:\n                    with producer.transaction():\n"
+    caught = "                except AbortableTransactionError:\n                    consumer.seek_to_committed()\n"
+    imports = "from partita import AbortableTransactionError\n\n"
+    start = f"{imports}{before}                try:\n                    with producer.transaction():\n"
     first = start.count("\n") + 1
     places = list(range(first, first + len(body.splitlines())))
     broken_at_lines(bootstrap, start + tries + caught, "copy_totals", places, lambda done: done, must_abort)

@@ -30,7 +30,7 @@ def what_is_open_is_listed_described_and_fenced(bootstrap: str) -> None:
     """TX-L01, TX-L02, TX-L04, TX-L05, TX-L08, TX-L09: from open to aborted by an administrator."""
     topic, name = topic_of(bootstrap, 2), fresh("id.listed")
     with Admin(bootstrap_servers=bootstrap) as admin, producer_of(bootstrap, name) as producer:
-        producer.begin()
+        producer.begin_transaction()
         for partition in (0, 1):
             producer.send(topic, "open", partition=partition).result(60)
         (listed,) = admin.list_transactions(states=["Ongoing"], pattern=r"id\.listed.*")
@@ -61,11 +61,11 @@ def what_is_open_is_listed_described_and_fenced(bootstrap: str) -> None:
 def end(producer) -> None:  # type: ignore[no-untyped-def]  # a Producer
     """Commit, and abort if only that is left."""
     try:
-        producer.commit()
+        producer.commit_transaction()
     except ProducerFencedError:
         raise
     except Exception:
-        producer.abort()
+        producer.abort_transaction()
 
 
 def a_hanging_transaction_is_found_and_ended(bootstrap: str) -> None:

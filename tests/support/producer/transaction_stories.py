@@ -14,8 +14,8 @@ from unittest.mock import ANY
 import pytest
 
 from partita import Admin, Consumer, Producer
-from partita.consumer.topic_partition import GroupMetadata, OffsetAndMetadata
 from partita.errors import AbortableTransactionError, FatalTransactionError, ProducerFencedError
+from partita.offsets.topic_partition import GroupMetadata, OffsetAndMetadata
 from partita.producer.errors import TransactionAbortedError, TransactionMisuseError, UndeliveredError
 from partita.producer.transactions.states import State
 
@@ -70,14 +70,14 @@ def commits_and_aborts(bootstrap: str) -> None:
     expected = []
     with producer_of(bootstrap) as producer:
         for turn in range(8):
-            producer.begin()
+            producer.begin_transaction()
             for number in range(5):
                 producer.send(topic, f"{turn}-{number}", partition=number % 3)
             if turn % 3 == 1:
                 producer.flush()
-                producer.abort()
+                producer.abort_transaction()
             else:
-                producer.commit()
+                producer.commit_transaction()
                 expected += [f"{turn}-{number}" for number in range(5)]
     assert seen(bootstrap, topic, partitions=3) == sorted(expected)
     assert len(seen(bootstrap, topic, "read_uncommitted", 3)) == 40
@@ -88,10 +88,10 @@ def arrow_skips_what_was_aborted(bootstrap: str) -> None:
     topic = topic_of(bootstrap)
     with producer_of(bootstrap) as producer:
         for turn in range(4):
-            producer.begin()
+            producer.begin_transaction()
             producer.send(topic, f"{turn}")
             producer.flush()
-            (producer.abort if turn % 2 else producer.commit)()
+            (producer.abort_transaction if turn % 2 else producer.commit_transaction)()
     with consumer_of(bootstrap) as consumer:
         consumer.assign([(topic, 0)])
         values: list[bytes] = []
@@ -106,7 +106,7 @@ def an_open_transaction_holds_readers_back(bootstrap: str) -> None:
     topic = topic_of(bootstrap)
     with Producer(bootstrap_servers=bootstrap) as plain, producer_of(bootstrap) as producer:
         plain.send(topic, "before").result(60)
-        producer.begin()
+        producer.begin_transaction()
         producer.send(topic, "inside").result(60)
         plain.send(topic, "behind").result(60)
         assert seen(bootstrap, topic) == ["before"]
@@ -114,7 +114,7 @@ def an_open_transaction_holds_readers_back(bootstrap: str) -> None:
         for isolation, end in (("read_committed", 1), ("read_uncommitted", 3)):
             with consumer_of(bootstrap, isolation_level=isolation) as consumer:
                 assert consumer.end_offsets([(topic, 0)]) == {(topic, 0): end}
-        producer.commit()
+        producer.commit_transaction()
     assert seen(bootstrap, topic) == ["before", "behind", "inside"]
 
 
@@ -128,11 +128,11 @@ def a_parked_reader_wakes_with_the_commit(bootstrap: str) -> None:
     ):
         consumer.assign([(topic, 0)])
         for producer, value in ((aborted, "no"), (committed, "yes")):
-            producer.begin()
+            producer.begin_transaction()
             producer.send(topic, value).result(60)
         assert not consumer.poll(0.3)
-        aborted.abort()
-        committed.commit()
+        aborted.abort_transaction()
+        committed.commit_transaction()
         got: list[bytes | None] = []
         while not got:
             got = [record.value for record in consumer.poll(20)]
@@ -143,13 +143,13 @@ def a_second_producer_fences_the_first(bootstrap: str) -> None:
     """TX-P07, TX-C06, TX-C07: what the first left open is aborted, and every later call of it raises."""
     topic, name = topic_of(bootstrap), fresh("id")
     first = producer_of(bootstrap, name)
-    first.begin()
+    first.begin_transaction()
     first.send(topic, "first").result(60)
     with producer_of(bootstrap, name) as second:
         with pytest.raises(ProducerFencedError):
             end_fenced(first, topic)
         with pytest.raises(FatalTransactionError):
-            first.begin()
+            first.begin_transaction()
         with second.transaction():
             second.send(topic, "second")
     first.close()
@@ -160,9 +160,9 @@ def end_fenced(producer: Producer, topic: str) -> None:
     """Go on as a zombie does: the record fails, and the end tells that the id is taken."""
     try:
         producer.send(topic, "late").exception(60)
-        producer.commit()
+        producer.commit_transaction()
     except AbortableTransactionError:
-        producer.abort()
+        producer.abort_transaction()
 
 
 def offsets_are_committed_with_the_records(bootstrap: str) -> None:
@@ -176,11 +176,11 @@ def offsets_are_committed_with_the_records(bootstrap: str) -> None:
         with producer_of(bootstrap) as producer:
             for number in range(3):
                 records = consumer.poll(20)
-                producer.begin()
+                producer.begin_transaction()
                 for record in records:
                     producer.send(target, (record.value or b"").decode())
-                producer.send_offsets(records, consumer.group_metadata())
-                (producer.abort if number == 1 else producer.commit)()
+                producer.send_offsets_to_transaction(records, consumer.group_metadata())
+                (producer.abort_transaction if number == 1 else producer.commit_transaction)()
         assert consumer.committed([(source, 0)]) == {(source, 0): OffsetAndMetadata(6, leader_epoch=ANY)}
     assert seen(bootstrap, target) == ["0", "1", "4", "5"]
 
@@ -199,7 +199,7 @@ def a_consumer_that_was_replaced_is_kept_out(bootstrap: str) -> None:
         assert producer.transaction_state is State.READY
         with producer.transaction():
             producer.send(target, "member")
-            producer.send_offsets({(source, 0): OffsetAndMetadata(1, metadata="note")}, now)
+            producer.send_offsets_to_transaction({(source, 0): OffsetAndMetadata(1, metadata="note")}, now)
         assert consumer.committed([(source, 0)]) == {(source, 0): OffsetAndMetadata(1, metadata="note")}
     assert seen(bootstrap, target) == ["member"]
 
@@ -207,16 +207,16 @@ def a_consumer_that_was_replaced_is_kept_out(bootstrap: str) -> None:
 def copy_one(producer: Producer, target: str, source: str, member: GroupMetadata) -> None:
     """Send one record and commit one offset for it."""
     producer.send(target, "zombie").result(60)
-    producer.send_offsets({(source, 0): 1}, member)
+    producer.send_offsets_to_transaction({(source, 0): 1}, member)
 
 
 def a_block_that_raises_leaves_nothing(bootstrap: str) -> None:
     """TX-P14, TX-P11: the exception comes out, records fail or vanish, the next transaction works."""
     topic = topic_of(bootstrap)
     with producer_of(bootstrap, linger_ms=10_000) as producer:
-        producer.begin()
+        producer.begin_transaction()
         unsent = producer.send(topic, "unsent")
-        producer.abort()
+        producer.abort_transaction()
         assert isinstance(unsent.exception(60), TransactionAbortedError)
         with pytest.raises(ZeroDivisionError), producer.transaction():
             producer.send(topic, f"{1 / 0}")
@@ -233,7 +233,7 @@ def close_aborts_what_is_open(bootstrap: str) -> None:
     """TX-P16: close says that a transaction was open, and nobody waits for its timeout."""
     topic = topic_of(bootstrap)
     producer = producer_of(bootstrap, transaction_timeout_ms=600_000)
-    producer.begin()
+    producer.begin_transaction()
     producer.send(topic, "open").result(60)
     with pytest.raises(UndeliveredError, match="a transaction was open"):
         producer.close()
@@ -275,12 +275,12 @@ def many_partitions_end_together(bootstrap: str) -> None:
     """TX-J07: one transaction over many partitions is seen everywhere or nowhere."""
     topic = topic_of(bootstrap, 12)
     with producer_of(bootstrap, batch_size=200) as producer:
-        for end in (producer.abort, producer.commit):
-            producer.begin()
+        for end in (producer.abort_transaction, producer.commit_transaction):
+            producer.begin_transaction()
             for number in range(240):
                 producer.send(topic, f"{end.__name__}-{number}", partition=number % 12)
             end()
-    assert seen(bootstrap, topic, partitions=12) == sorted(f"commit-{number}" for number in range(240))
+    assert seen(bootstrap, topic, partitions=12) == sorted(f"commit_transaction-{number}" for number in range(240))
 
 
 STORIES: tuple[Story, ...] = (
@@ -305,7 +305,7 @@ def a_slow_producer_learns_that_its_transaction_timed_out(bootstrap: str) -> Non
     """
     topic = topic_of(bootstrap)
     producer = producer_of(bootstrap, transaction_timeout_ms=1_500)
-    producer.begin()
+    producer.begin_transaction()
     producer.send(topic, "slow").result(60)
     with consumer_of(bootstrap) as consumer:
         consumer.assign([(topic, 0)])
@@ -314,10 +314,10 @@ def a_slow_producer_learns_that_its_transaction_timed_out(bootstrap: str) -> Non
     assert seen(bootstrap, topic) == []
     producer.send(topic, "late").exception(60)
     with pytest.raises((AbortableTransactionError, FatalTransactionError)) as caught:
-        producer.commit()
+        producer.commit_transaction()
     if caught.value.txn_requires_abort:
         try:
-            producer.abort()
+            producer.abort_transaction()
         except FatalTransactionError:
             producer.close()
             return

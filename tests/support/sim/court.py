@@ -15,34 +15,20 @@ from partita.group.requests import FetchOffsets
 from partita.protocol.messages.heartbeat import HeartbeatRequest
 from partita.protocol.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
 from partita.protocol.messages.offset_commit import OffsetCommitRequest
-from partita.protocol.messages.offset_fetch import OffsetFetchRequest
 from partita.protocol.messages.sync_group import SyncGroupRequest, SyncGroupRequestAssignment
 from partita.protocol.primitives import Structure
 from partita.records.builder import build_batch
-from partita.sim.broker.asked import Asked
 from partita.sim.rules.groups import GroupRules
 from partita.sim.rules.log import LogRules
 from partita.sim.rules.members import MemberRules
 from partita.sim.rules.offsets import OffsetRules
-from partita.sim.world.network import Link
+from partita.sim.world.asked import Asked
 from support.clock import ManualClock
 
 Change = Callable[[Any], None]
 GROUP = "g"
 RETENTION_MS = 60_000
 """The shortest one that a coordinator takes."""
-
-
-class Nobody:
-    """The client's end of a connection that is not there."""
-
-    name = "nobody"
-
-    def arrived(self, link: Link, frame: bytes) -> None:
-        """Nothing comes."""
-
-    def broken(self, link: Link) -> None:
-        """Nothing breaks."""
 
 
 class Court:
@@ -67,13 +53,10 @@ class Court:
         self._asked = 0
         self.take(self.coordinator.resume(self.clock.now()), None)
 
-    def ask(
-        self, message: Structure, version: int, change: Change = lambda answer: None, *, wire: Structure | None = None
-    ) -> Any:
-        """The answer, falsified; None if it waits. `wire` is what the client sent, where the broker changes that."""
+    def ask(self, message: Structure, version: int, change: Change = lambda answer: None) -> Any:
+        """The answer, falsified; None if it waits."""
         self._asked += 1
-        asked = self.asked(self._asked, wire or message, version)
-        asked.request = GroupRequest(message, version, "c", "/c")
+        asked = self.asked(self._asked, message, version)
         self._change = change
         self.groups.before(asked, self.coordinator)
         self.offsets.observe(self.coordinator, self.clock.now().wall_ms)
@@ -90,16 +73,14 @@ class Court:
 
     def asked(self, number: int, wire: Structure, version: int) -> Asked:
         """A request that has come in."""
-        return Asked(
-            number=number, link=Link(Nobody(), "main"), api_key=0, version=version, correlation_id=number, wire=wire,
-            asked_ms=0, send=lambda asked, answer: None,
-        )  # fmt: skip
+        return Asked(number, GroupRequest(wire, version, "c", "/c"), 0, lambda asked, answer: None)
 
     def take(self, step: Step, cause: Asked | str | None) -> None:
         """Show the rules what a step says."""
         if step.records:
             self.log.append(build_batch([(0, key, value, ()) for key, value in step.records]))
-            self.replay.appended(step.records, self.coordinator)
+            self.replay.appended(self.log[-1])
+            self.replay.rests(self.coordinator)
             self.members.appended(step.records)
             self.offsets.appended(step.records, self.coordinator, self.clock.now().wall_ms, cause)
         for asked, answer in step.replies:
@@ -179,4 +160,4 @@ class Court:
 
     def fetch(self, asked: FetchOffsets, change: Change = lambda answer: None) -> Any:
         """Read committed offsets."""
-        return self.ask(asked, 9, change, wire=OffsetFetchRequest(groups=[asked.group]))
+        return self.ask(asked, 9, change)

@@ -6,11 +6,11 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from partita.errors import GroupAuthorizationFailedError
-from partita.spark.options import TopicSelection
 from partita.spark.planning.lookups import CommitRefused, Committed
 from partita.spark.planning.planner import RangeTask
 from partita.spark.planning.starts import ClusterView, PartitionFacts
-from partita.spark.positions import TopicPartition
+from partita.spark.settings.options import TopicSelection
+from partita.spark.settings.positions import TopicPartition
 
 
 @dataclass(slots=True)

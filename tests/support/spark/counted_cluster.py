@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 
-from partita.spark.options import TopicSelection
 from partita.spark.planning.lookups import Committed
 from partita.spark.planning.planner import RangeTask
 from partita.spark.planning.starts import ClusterView, DataLossError
-from partita.spark.positions import TopicPartition
+from partita.spark.settings.options import TopicSelection
+from partita.spark.settings.positions import TopicPartition
 from support.spark.cluster import MemoryCluster, Part
 
 

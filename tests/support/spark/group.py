@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from partita.spark.planning.lookups import Committed
 from partita.spark.planning.membership import Holding, Refusal
-from partita.spark.positions import TopicPartition
+from partita.spark.settings.positions import TopicPartition
 from support.spark.cluster import MemoryCluster
 
 

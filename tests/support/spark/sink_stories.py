@@ -16,11 +16,11 @@ import pyarrow as pa
 import pytest
 
 from partita import Admin
-from partita.consumer.topic_partition import GroupMetadata
 from partita.errors import FatalTransactionError, KafkaError
+from partita.offsets.topic_partition import GroupMetadata
 from partita.spark.cluster.broker_link import BrokerLink, link_to
-from partita.spark.options import SinkOptions, parse_sink
 from partita.spark.planning.markers import SinkRefused, TaskPlace
+from partita.spark.settings.options import SinkOptions, parse_sink
 from partita.spark.writing.exactly_once import batch_is_complete, write_once
 from partita.spark.writing.rows_out import RowsWritten
 from support.producer.transaction_stories import fresh, producer_of, seen, topic_of
@@ -269,12 +269,12 @@ def a_first_marker_on_its_way(bootstrap: str) -> None:
     for partition, options in enumerate((sink.options, unnamed)):
         name = TaskPlace(sink.name, 0, partition).name
         with producer_of(bootstrap, name) as zombie:
-            zombie.begin()
+            zombie.begin_transaction()
             zombie.send(sink.topic, "a")
-            zombie.send_offsets({(sink.topic, 0): 1}, GroupMetadata(name))
+            zombie.send_offsets_to_transaction({(sink.topic, 0): 1}, GroupMetadata(name))
             assert sink.task(0, [], partition, options=options).rows == 0
             with pytest.raises(KafkaError):
-                zombie.commit()
+                zombie.commit_transaction()
         assert sink.task(0, [], partition, options=options).rows == 0
     assert sink.seen() == []
 

@@ -4,8 +4,8 @@ from pathlib import Path
 import pytest
 
 from partita.admin.config import OPTIONS, admin_config
+from partita.client_options import PARTITA_SECURITY_OPTIONS
 from partita.options import ConfigError
-from partita.security_options import PARTITA_SECURITY_OPTIONS
 
 
 def test_every_option_of_kafka_is_known_with_its_default() -> None:

@@ -22,7 +22,15 @@ from partita.broker.options import BOOLEAN, BROKER, DOUBLE, INT, LIST, LONG, REM
 
 KAFKA = json.loads((Path(__file__).parents[2] / "vectors" / "configs.json").read_text())
 KINDS = {"BOOLEAN": BOOLEAN, "STRING": STRING, "INT": INT, "SHORT": SHORT, "LONG": LONG, "DOUBLE": DOUBLE, "LIST": LIST}
-SECURITY = ("ssl.", "sasl.", "connection.failed.", "connections.max.reauth.", "super.", "allow.everyone.")
+SECURITY = (
+    "ssl.",
+    "sasl.",
+    "connection.failed.",
+    "connections.max.reauth.",
+    "super.",
+    "allow.everyone.",
+    "delegation.",
+)
 NOT_IN_THE_VECTORS = {
     "offset.metadata.max.bytes",
     "add.partitions.to.txn.retry.backoff.ms",

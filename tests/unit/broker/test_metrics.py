@@ -15,8 +15,8 @@ from urllib.request import urlopen
 import pytest
 
 from partita import Broker, Consumer
+from partita.broker.counts import traffic as traffic_module
 from partita.broker.measuring import metrics as metrics_module
-from partita.broker.measuring import traffic as traffic_module
 from partita.broker.measuring.rebalances import Histogram
 from partita.metrics.moving_rate import MovingRate
 from partita.metrics.registry import Metrics, exported_name

@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
+from partita.broker.bootstrap_topics import WantedTopic
 from partita.broker.config import ConfigError
 from partita.broker.launch import BrokerSettings
-from partita.broker.topics.wanted import WantedTopic
 from partita.cli import broker as command
 from partita.cli.service.broker_file import TABLES, read_broker_file
 
@@ -317,7 +317,7 @@ def test_topics_are_created_unless_they_exist(tmp_path: Path) -> None:
 )
 def test_topics_that_cannot_be_are_refused_together(topic: WantedTopic, told: str) -> None:
     from partita import Broker
-    from partita.broker.topics.wanted import create_wanted
+    from partita.broker.bootstrap_topics import create_wanted
 
     with Broker() as broker:
 

@@ -48,3 +48,12 @@ def test_every_variable_that_is_read_is_on_the_page() -> None:
     clusters = {"PARTITA_BOOTSTRAP", "PARTITA_PROFILE", "PARTITA_CONFIG", "PARTITA_COMMAND_CONFIG"}
     assert read == clusters | {"PARTITA_ADMIN_TOKEN", "PARTITA_BROKER", "PARTITA_DASHBOARD_TOKEN"}
     assert all(f"`{name}`" in PROSE for name in read)
+
+
+def test_the_page_shows_what_answers_why_a_group_rebalanced() -> None:
+    """Finding 4 of a newcomer: the page and README named none of them."""
+    for words in ("groups why", "groups history", "top", "dashboard"):
+        assert any(line.startswith(f"partita {words}") for line in EXAMPLES), words
+    (row,) = [line for line in PROSE.splitlines() if line.startswith("| Why a group rebalanced |")]
+    assert {"`groups why`", "`top`", "`dashboard`"} <= set(re.findall(r"`[^`]+`", row))
+    assert "$ partita groups why billing -b your-kafka:9092" in (ROOT / "README.md").read_text()

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import importlib
 import io
+import os
 import signal
 import socket
 import sys
 from collections.abc import Iterator
 
 import pytest
+from click.testing import CliRunner
 
 from partita import Broker
 from partita.cli.connecting import patient_for
-from partita.cli.main import main
+from partita.cli.main import cli, main
 
 produce = importlib.import_module("partita.cli.records.produce")
 
@@ -112,3 +114,11 @@ def test_who_says_how_long_delivery_may_take_is_obeyed() -> None:
     assert patient_for({}, {}, 15)["delivery.timeout.ms"] == 15_000
     assert patient_for({"delivery_timeout_ms": "90000"}, {}, 15) == {}
     assert patient_for({}, {"request.timeout.ms": "40000"}, 15) == {}
+
+
+def test_doctor_asks_for_no_cluster_unless_one_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PARTITA_CONFIG", os.devnull)
+    monkeypatch.delenv("PARTITA_BOOTSTRAP", raising=False)
+    done = CliRunner().invoke(cli, ["doctor"])
+    assert done.exit_code == 0, done.output
+    assert "bootstrap" not in done.output

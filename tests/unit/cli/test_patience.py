@@ -10,8 +10,8 @@ import pytest
 
 from partita.cli.records.patience import STANDSTILL_S, UNREACHABLE_S, Patience, brief_calls
 from partita.consumer.errors import ApiTimeoutError
-from partita.consumer.request import Note
-from partita.consumer.topic_partition import TopicPartition
+from partita.offsets.topic_partition import TopicPartition
+from partita.wording import Note
 
 T0, T1 = TopicPartition("t", 0), TopicPartition("t", 1)
 GONE = Note("no_broker", "no broker can be reached", {"tried": "h:1: refused"})

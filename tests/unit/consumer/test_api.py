@@ -19,8 +19,8 @@ from partita.consumer.errors import (
 from partita.consumer.listener import Interceptor
 from partita.consumer.records import ConsumerRecords
 from partita.consumer.subscription import Subscription
-from partita.consumer.topic_partition import TopicPartition
 from partita.errors import InvalidGroupIdError
+from partita.offsets.topic_partition import TopicPartition
 from partita.options import ConfigError
 from partita.protocol.messages import list_offsets
 from support.consumer.world import DROP, HOLD, Delay, World
@@ -366,6 +366,23 @@ def test_records_dropped_by_an_interceptor_are_consumed() -> None:
     consumer = assigned(world, interceptor_classes=[DropsAll])
     assert len(consumer.poll(1)) == 0
     assert consumer.position(T0) == 2
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        ({"poison_policy": "skip", "group_id": "g"}, "works with poison_policy dead_letter only, not 'skip'"),
+        ({"poison_policy": "dead_letter", "dead_letter_topic": "d"}, "needs a group_id"),
+        (
+            {"poison_policy": "dead_letter", "dead_letter_topic": "d", "group_id": "g", "commit_done_only": True},
+            "does not work with commit_done_only",
+        ),
+    ],
+)
+def test_dead_letters_exactly_once_need_what_a_transaction_needs(given: dict[str, Any], expected: str) -> None:
+    """Issue 25: the offset behind a bad record is committed for the group, whatever is done before it."""
+    with pytest.raises(ConfigError, match=f"dead_letter_exactly_once {expected}"):
+        ConsumerConfig.of(bootstrap_servers="127.0.0.1:1", dead_letter_exactly_once=True, **given)
 
 
 @pytest.mark.case("CC-029")

@@ -14,8 +14,8 @@ from partita.consumer.errors import (
     RebalanceRunningError,
     RetriableCommitFailedError,
 )
-from partita.consumer.topic_partition import OffsetAndMetadata, TopicPartition
 from partita.errors import FencedInstanceIdError, OffsetMetadataTooLargeError, TopicAuthorizationFailedError
+from partita.offsets.topic_partition import OffsetAndMetadata, TopicPartition
 from partita.protocol.messages import find_coordinator
 from partita.protocol.messages.heartbeat import HeartbeatResponse
 from partita.protocol.messages.offset_commit import (

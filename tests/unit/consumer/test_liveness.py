@@ -12,8 +12,9 @@ from partita.consumer.errors import ApiTimeoutError, CommitFailedError, Rebalanc
 from partita.errors import FencedInstanceIdError
 from partita.protocol.messages.heartbeat import HeartbeatResponse
 from partita.protocol.messages.join_group import JoinGroupResponse
+from partita.protocol.messages.sync_group import SyncGroupResponse
 from support.consumer.members import Heard, member
-from support.consumer.world import DROP, HOLD, World
+from support.consumer.world import DROP, HOLD, Delay, World
 
 T0 = ("t", 0)
 
@@ -380,10 +381,9 @@ def test_holding_the_rebalance_keeps_everything_until_the_block_ends() -> None:
 
 
 @pytest.mark.case("CC-085", "BM-133")
-@pytest.mark.parametrize("strategy", ["range", "cooperative-sticky"])
-def test_a_commit_between_join_and_sync_fails_here_and_now(strategy: str) -> None:
+def test_a_commit_between_join_and_sync_of_what_an_eager_member_gave_up_fails_here_and_now() -> None:
     world = World({"t": 1})
-    consumer, _heard = member(world, partition_assignment_strategy=[strategy])
+    consumer, _heard = member(world, partition_assignment_strategy=["range"])
     consumer.enforce_rebalance()
     world.script("JoinGroup", HOLD)
     consumer.poll(0.05)
@@ -391,10 +391,101 @@ def test_a_commit_between_join_and_sync_fails_here_and_now(strategy: str) -> Non
     with pytest.raises(RebalanceRunningError):
         consumer.commit({T0: 0})
     assert not world.sent("OffsetCommit")
-    if strategy == "range":
-        consumer.commit()
-    else:
-        assert consumer.assignment() == {T0}
+    consumer.commit()
+
+
+def in_a_cooperative_round(held: str) -> tuple[World, Any, Any]:
+    """A member that waits for the answer to JoinGroup or SyncGroup, and has a record to commit."""
+    world = World({"t": 1})
+    options: dict[str, Any] = {"enable_auto_commit": False, "partition_assignment_strategy": ["cooperative-sticky"]}
+    consumer, heard = member(world, **options)
+    consumer.enforce_rebalance()
+    world.script(held, HOLD)
+    consumer.poll(0.05)
+    world.forget()
+    return world, consumer, heard
+
+
+@pytest.mark.case("CC-085", "BM-133")
+@pytest.mark.parametrize("held", ["JoinGroup", "SyncGroup"])
+def test_a_commit_in_a_cooperative_round_waits_for_its_end(held: str) -> None:
+    """Finding D13: 528 of 1,000 commits raised RebalanceRunningError while members came and went."""
+    world, consumer, _ = in_a_cooperative_round(held)
+    outcomes: list[Any] = []
+    consumer.commit_async({T0: 3}, lambda offsets, error: outcomes.append(error))
+    world.after(2_000, world.answer_held)
+    consumer.commit({T0: 4})
+    commits = [sent.message.generation_id_or_member_epoch for sent in world.sent("OffsetCommit")]
+    assert commits == [2, 2], "in the name of the new generation, before any poll"
+    assert outcomes == [None]
+    assert consumer.committed([T0])[T0].offset == 4
+
+
+@pytest.mark.case("BM-133")
+def test_a_commit_in_a_round_that_does_not_end_says_so_at_its_timeout() -> None:
+    _world, consumer, _ = in_a_cooperative_round("JoinGroup")
+    with pytest.raises(ApiTimeoutError, match="the group is rebalancing") as failure:
+        consumer.commit({T0: 0}, timeout=5)
+    assert isinstance(failure.value.__cause__, RebalanceRunningError)
+    assert consumer.assignment() == {T0}
+
+
+def test_a_round_that_begins_again_goes_on_while_a_commit_waits_for_it() -> None:
+    """Finding D13: SyncGroup is answered REBALANCE_IN_PROGRESS when the next member comes too early."""
+    world, consumer, heard = in_a_cooperative_round("SyncGroup")
+    world.after(500, lambda: world.answer_held(SyncGroupResponse(error_code=27)))
+    consumer.commit({T0: 4})
+    names = [name for name in world.names() if name != "Fetch"]
+    assert names == ["JoinGroup", "SyncGroup", "OffsetCommit"]
+    assert [name for name, _ in heard.calls] == ["assigned"], "no callback outside a poll"
+
+
+def test_a_commit_that_waited_is_refused_when_the_membership_has_ended() -> None:
+    world, consumer, _ = in_a_cooperative_round("JoinGroup")
+    world.after(500, lambda: world.answer_held(JoinGroupResponse(error_code=25)))
+    with pytest.raises(CommitFailedError):
+        consumer.commit({T0: 4})
+    assert not world.sent("OffsetCommit")
+
+
+def test_a_commit_of_a_partition_that_was_never_ours_does_not_wait() -> None:
+    _world, consumer, _ = in_a_cooperative_round("JoinGroup")
+    with pytest.raises(RebalanceRunningError):
+        consumer.commit({("t", 7): 4})
+
+
+def test_close_does_not_wait_for_a_round() -> None:
+    world, consumer, _ = in_a_cooperative_round("JoinGroup")
+    outcomes: list[Any] = []
+    consumer.commit_async({T0: 3}, lambda offsets, error: outcomes.append(error))
+    started = world.now
+    consumer.close()
+    assert world.now - started < 1_000
+    assert [type(error) for error in outcomes] == [RebalanceRunningError]
+
+
+def test_hold_ends_a_rebalance_under_way_before_its_first_record() -> None:
+    """Finding D13: the block began between JoinGroup and SyncGroup, and partitions were taken away inside."""
+    world = World({"t": 2})
+    options: dict[str, Any] = {"enable_auto_commit": False, "partition_assignment_strategy": ["cooperative-sticky"]}
+    first, heard = member(world, max_poll_records=4, heartbeat_interval_ms=100, **options)
+    for partition in (0, 1):
+        world.append("t", partition, 50)
+    world.run(1_000)
+    world.script("JoinGroup", Delay(1_000))
+    first.enforce_rebalance()
+    while world.names()[-1] != "JoinGroup":
+        first.poll(0.01, max_records=0)
+    records = first.poll(0.5)
+    assert len(records) == 4
+    assert first._driver.core.membership.is_joining
+    with first.hold(records) as held:
+        assert not first._driver.core.membership.is_joining
+        calls = len(heard.calls)
+        for record in held:
+            first.commit(record)
+        assert len(heard.calls) == calls
+    assert len(world.sent("OffsetCommit")) == 4
 
 
 @pytest.mark.case("CC-082", "BM-149")

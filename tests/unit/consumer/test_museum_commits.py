@@ -9,7 +9,7 @@ import pytest
 
 from partita.consumer.errors import CommitFailedError
 from partita.consumer.group.commits import Kind
-from partita.consumer.topic_partition import OffsetAndMetadata, TopicPartition
+from partita.offsets.topic_partition import OffsetAndMetadata, TopicPartition
 from partita.protocol.messages.fetch import FetchableTopicResponse, FetchResponse, PartitionData
 from partita.protocol.messages.heartbeat import HeartbeatResponse
 from partita.protocol.messages.offset_commit import (

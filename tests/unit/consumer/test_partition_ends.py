@@ -66,7 +66,7 @@ def test_under_read_committed_the_end_is_the_last_stable_offset(world: World) ->
     assert told == {T0: 4}
 
 
-def test_at_end_is_what_the_application_has_passed(world: World) -> None:
+def test_at_end_is_what_the_application_was_given(world: World) -> None:
     consumer = reading(world)
     assert not consumer.at_end(), "nobody has said yet where the ends are"
     while not consumer.poll(0.6):
@@ -76,7 +76,7 @@ def test_at_end_is_what_the_application_has_passed(world: World) -> None:
     world.append("t", 0, 1)
     loop = iter(consumer)
     assert next(loop).offset == 10
-    assert not consumer.at_end(), "the record in the body is not passed yet"
+    assert consumer.at_end(), "nothing comes behind the record in the body"
 
 
 def test_at_end_is_false_while_nothing_is_assigned(world: World) -> None:
@@ -104,12 +104,12 @@ def test_a_loop_until_the_end_does_not_run_after_a_log_that_grows(world: World) 
     assert found[:10] == list(range(10))
 
 
-def test_a_loop_until_the_end_that_breaks_loses_nothing(world: World) -> None:
+def test_a_loop_until_the_end_goes_on_where_one_before_broke(world: World) -> None:
     consumer = reading(world)
     for record in consumer.until_end():
         if record.offset == 3:
             break
-    assert [record.offset for record in consumer.until_end()] == list(range(3, 10))
+    assert [record.offset for record in consumer.until_end()] == list(range(4, 10))
 
 
 def test_a_member_of_a_group_waits_for_its_assignment_and_reads_to_the_end(world: World) -> None:

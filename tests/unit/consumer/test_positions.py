@@ -13,8 +13,8 @@ from partita.consumer.errors import (
     NoOffsetForPartitionError,
     OffsetsOutOfRangeError,
 )
-from partita.consumer.topic_partition import OffsetAndMetadata
 from partita.errors import GroupAuthorizationFailedError
+from partita.offsets.topic_partition import OffsetAndMetadata
 from partita.options import ConfigError
 from partita.protocol.error_codes import ErrorCode
 from partita.protocol.messages import list_offsets, offset_fetch

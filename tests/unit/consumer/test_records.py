@@ -243,6 +243,14 @@ def test_deserializers_by_name_and_by_function() -> None:
         reading(world, key_deserializer="strng")
 
 
+@pytest.mark.parametrize(("kind", "value"), [(str, "42"), (bytes, b"42"), (int, 42), (float, 42.0)])
+def test_a_deserializer_may_be_a_type(kind: type, value: object) -> None:
+    """`str` stands for "str", since str(b"42") is "b'42'"."""
+    world = World({"t": 1})
+    world.append_batch("t", 0, build_batch([(0, None, b"42", ())]), 0, 0)
+    assert [r.value for r in reading(world, value_deserializer=kind).poll(1)] == [value]
+
+
 def test_iterating_gives_record_after_record() -> None:
     world = World({"t": 1})
     world.append("t", 0, 5)

@@ -8,12 +8,12 @@ import pytest
 
 from partita.consumer.deserializers import deserializer
 from partita.consumer.errors import ApiTimeoutError
-from partita.consumer.request import Note
 from partita.errors import GroupAuthorizationFailedError
 from partita.protocol.error_codes import ErrorCode
 from partita.protocol.messages import offset_commit
 from partita.protocol.messages.find_coordinator import Coordinator, FindCoordinatorResponse
 from partita.protocol.messages.join_group import JoinGroupResponse
+from partita.wording import Note
 from support.consumer.members import member
 from support.consumer.world import DROP, HOLD, World
 

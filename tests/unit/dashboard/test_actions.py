@@ -32,7 +32,7 @@ def running(broker: Broker, control: str | None = None, token: str = "") -> Iter
     poller = ClusterPoller({"bootstrap.servers": broker.bootstrap}, observed)
     site = Site(observed, ACCESS, allow_actions=True, has_control=control is not None)
     actions = Actions(site, lambda: poller.admin, control=control, control_token=token).routes()
-    app = create_app(site, lifespan=in_background(poller.run), actions=actions)
+    app = create_app(site, lifespan=in_background(poller.run), more=actions)
     with TestClient(app, base_url="http://127.0.0.1", follow_redirects=False) as client:
         assert client.portal is not None
         client.portal.call(observed.wait_for_change, 0, 20)
@@ -147,7 +147,7 @@ def test_a_dashboard_that_is_not_connected_says_so() -> None:
     poller = ClusterPoller({"bootstrap.servers": "127.0.0.1:1"}, observed)
     site = Site(observed, ACCESS, allow_actions=True)
     client = TestClient(
-        create_app(site, actions=Actions(site, lambda: poller.admin).routes()), base_url="http://127.0.0.1"
+        create_app(site, more=Actions(site, lambda: poller.admin).routes()), base_url="http://127.0.0.1"
     )
     answer = client.post("/groups/g/reset", data={**FORM, "target": "earliest"})
     assert (answer.status_code, "not connected yet" in answer.text) == (400, True)

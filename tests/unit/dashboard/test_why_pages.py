@@ -55,7 +55,7 @@ def test_the_timeline_shows_owners_and_who_read_nothing(world: FakeCluster) -> N
     model = pages(world, story()).get("/groups/workers/why.json").json()
     rows = {row["name"]: row["spans"] for row in model["timeline"]["rows"]}
     assert list(rows) == [f"orders-{number}" for number in range(6)]
-    owners = model["timeline"]["owners"]
+    owners = dict(model["timeline"]["owners"])
 
     def reader(name: str, at_s: float) -> str | None:
         at_ms = START_MS + at_s * SECOND
@@ -69,6 +69,46 @@ def test_the_timeline_shows_owners_and_who_read_nothing(world: FakeCluster) -> N
     gaps = [span["to_ms"] - span["from_ms"] for span in rows["orders-4"] if span["owner"] is None]
     assert max(gaps) == 12_000, "killed at 60 s, read again from 72 s"
     assert [mark["label"] for mark in model["timeline"]["marks"]] == ["g1", "g2", "g3", "g4", "g5"]
+
+
+def test_all_pages_count_the_same_rebalances(world: FakeCluster) -> None:
+    """An audit: four rebalances on a group's page, none on the first page and in the list, in the same minute."""
+    client = pages(world, story())
+    group = client.get("/groups/workers.json").json()
+    (listed,) = client.get("/groups.json").json()["groups"]
+    headlines = [account.headline for account in reversed(explain(story()))]
+    assert group["row"]["rebalances_per_hour"] == listed["row"]["rebalances_per_hour"] == len(headlines)
+    assert [one["what"] for one in client.get("/overview.json").json()["rebalances"]] == headlines
+    assert [one["what"] for one in group["rebalances"]] == headlines, "marks of the curve"
+
+
+def test_a_member_has_one_look_on_every_page(world: FakeCluster) -> None:
+    """An audit: worker-1 was blue on the group's page and orange on the one that says why."""
+    client = pages(world, story())
+    looks = {name: number for number, name in client.get("/groups/workers/why.json").json()["timeline"]["owners"]}
+    assert looks == {"worker-1": 0, "worker-2": 1, "worker-3": 2}
+    for order in (["worker-3", "worker-2"], ["worker-4", "worker-1", "worker-2"]):
+        world.group("workers", {}, [member(name) for name in order])
+        world.look()
+        cards = client.get("/groups/workers.json").json()["members"]
+        assert {card["client_id"]: card["look"] for card in cards} == {n: looks.get(n, 3) for n in order}
+    begin = START_MS + 100 * SECOND
+    later = client.get(f"/groups/workers/why.json?from={begin}&to={begin + 20 * SECOND}").json()["timeline"]["owners"]
+    assert {name: number for number, name in later}.items() <= looks.items()
+
+
+def test_the_timeline_opens_around_the_rebalances_with_round_times(world: FakeCluster) -> None:
+    """An audit: four rebalances of a minute in the first twentieth of the width, ticks at 09:47:25 and 09:51:08."""
+    world.pass_s(3_600)
+    world.look()
+    client = pages(world, story())
+    line = client.get("/groups/workers/why.json").json()["timeline"]
+    marks = [mark["at_ms"] for mark in line["marks"]]
+    assert len(marks) == 5
+    assert marks[-1] - marks[0] >= (line["to_ms"] - line["from_ms"]) / 2
+    ticks = re.findall(r'<text class="middle" [^>]*>(\d\d:\d\d:\d\d)</text>', client.get("/groups/workers/why").text)
+    assert 3 <= len(ticks) <= 8
+    assert all(tick.endswith(("00", "30")) for tick in ticks)
 
 
 def test_members_can_be_the_rows(world: FakeCluster) -> None:
@@ -124,7 +164,7 @@ def test_names_in_the_picture_are_text() -> None:
     evil = "<script>alert(1)</script>"
     line = Timeline(
         0, 1_000, (Row(evil, (Span(0, 900, 0, evil, evil), Span(900, 1_000, None, evil))),),
-        (Mark(500, "g1", "/x", evil),), (evil,), (),
+        (Mark(500, "g1", "/x", evil),), ((0, evil),), (),
     )  # fmt: skip
     text = str(draw(line))
     assert "<script" not in text

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from partita.dashboard.site import HERE, STATIC
 from partita.dashboard.words import UNKNOWN, ago, behind, number, rate, slug, span, unslug
 from partita.observe.history import Behind
-from partita.plurals import count
+from partita.wording import count
 
 
 @pytest.mark.parametrize(

@@ -13,6 +13,7 @@ from partita.demo.flights import NO_DEPARTURE, NO_TAIL_NUMBER, Expected
 from partita.demo.outcome import add_letters, add_usable
 from partita.demo.ownership import Ownership
 from partita.demo.story import Coverage, Kill, LagSample, Outcome, Rebalance, Story, Tenure
+from partita.pictures import svg
 from partita.spark.pipeline.pipeline_file import parse
 
 
@@ -105,8 +106,8 @@ def test_the_pipeline_file_of_the_demo_is_good() -> None:
     assert pipeline.source_options().member is not None
 
 
-@pytest.mark.parametrize("frame", [charts.WIDE, charts.NARROW], ids=["wide", "narrow"])
-def test_the_pictures_are_well_formed_and_name_what_they_show(frame: charts.Frame) -> None:
+@pytest.mark.parametrize("frame", [svg.WIDE, svg.NARROW], ids=["wide", "narrow"])
+def test_the_pictures_are_well_formed_and_name_what_they_show(frame: svg.Frame) -> None:
     _, story = good_story()
     rebalances = [Rebalance(1.0, 1, "m1: member joined", 1, 3), Rebalance(6.0, 2, "m2: session expired", 1, 9)]
     lag = [LagSample(0.0, 0), LagSample(1.0, 5000)]
@@ -177,7 +178,7 @@ def test_generations_close_together_share_a_label() -> None:
 
 @pytest.mark.parametrize(("span", "most", "step"), [(9, 10, 1), (11, 10, 2), (42, 10, 5), (200_000, 5, 50_000)])
 def test_axis_steps_are_round(span: float, most: int, step: float) -> None:
-    assert charts.round_step(span, most) == pytest.approx(step)
+    assert svg.round_step(span, most) == pytest.approx(step)
 
 
 def test_the_page_is_self_contained(monkeypatch: pytest.MonkeyPatch) -> None:

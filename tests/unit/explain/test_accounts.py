@@ -8,7 +8,6 @@ from dataclasses import replace
 from partita.explain import Account, Fact, Sure, What, explain
 from partita.explain.facts import Assigned, Committed, EndSeen, Member, Replaced, ToldCause
 from partita.explain.wording import duration, listed, names_of
-from partita.group import notes
 
 START_MS = 1_764_000_000_000
 
@@ -44,11 +43,6 @@ def commits(number: int, *seconds: float) -> list[Fact]:
 
 def last(*facts: Fact) -> Account:
     return explain(facts)[-1]
-
-
-def test_words_for_causes_are_those_of_the_notes() -> None:
-    told = {value for name, value in vars(notes).items() if name.isupper() and isinstance(value, str)}
-    assert told <= {what.value for what in What}
 
 
 def test_a_member_that_joins_is_seen() -> None:

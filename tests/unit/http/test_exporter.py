@@ -19,7 +19,9 @@ from prometheus_client import Metric
 from prometheus_client.parser import text_string_to_metric_families
 
 from partita import Admin, AsyncConsumer, AsyncProducer, Broker, Consumer, Producer, serve_metrics
+from partita.dashboard.metrics import metrics_text
 from partita.http.exporter import joined
+from support.dashboard.world import FakeCluster, member
 
 MONITORING = Path(__file__).parents[3] / "docs" / "monitoring"
 PROCESS = {
@@ -89,6 +91,17 @@ def test_the_page_of_each_blocking_client_and_of_the_broker(broker: Broker) -> N
     assert (sent.value, sent.labels["client_id"]) == (1, "p")
 
 
+def of_the_dashboard() -> str:
+    """The metrics of a dashboard that has seen one group rebalance."""
+    world = FakeCluster()
+    for names in (["a"], ["a", "b"]):
+        world.log("orders", 0, 100)
+        world.group("billing", {("orders", 0): 90}, [member(name, ("orders", 0)) for name in names])
+        world.look()
+        world.pass_s(10)
+    return metrics_text(world.site().rows).decode()
+
+
 def test_every_metric_of_the_alerts_and_of_the_dashboard_exists(broker: Broker) -> None:
     """A rule about a name that nobody exports never fires."""
     rules = [
@@ -106,13 +119,14 @@ def test_every_metric_of_the_alerts_and_of_the_dashboard_exists(broker: Broker) 
         with serve_metrics(0, consumer, producer) as server:
             text = read(server.url)
     text += read(f"http://127.0.0.1:{broker.running.admin_port}/metrics")
+    text += of_the_dashboard()
     exported: dict[str, set[str]] = {}
     for line in text.splitlines():
         if not line.startswith("#"):
             name, _, labels = line.partition(" ")[0].partition("{")
             exported.setdefault(name, {""}).update(re.findall(r'\bname="([^"]*)"', labels))
     for expression in asked:
-        names = re.findall(r'\b((?:kafka|process)_\w+)(?:\{(?:[^}]*?\bname="([^"]*)")?)?', expression)
+        names = re.findall(r'\b((?:kafka|process|partita)_\w+)(?:\{(?:[^}]*?\bname="([^"]*)")?)?', expression)
         assert names or expression.startswith("up{"), expression
         for metric, name in names:
             assert name in exported.get(metric, ()), f"{metric} {name}: {expression}"

@@ -7,8 +7,9 @@ import json
 import logging
 import re
 import socket
+import struct
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from typing import Any
 
 import pytest
@@ -38,6 +39,14 @@ async def broken(request: Request) -> Response:
     raise KeyError("a secret")
 
 
+async def breaks_off(request: Request) -> Response:
+    async def some() -> AsyncIterator[str]:
+        yield "first"
+        raise KeyError("a secret")
+
+    return Response(some(), "text/plain")
+
+
 async def endless(request: Request) -> Response:
     await asyncio.Event().wait()
     raise AssertionError("nobody sets the event")
@@ -51,7 +60,7 @@ def check(request: Request) -> None:
 ROUTES = (
     Route("GET", "/echo", echo), Route("POST", "/echo", echo), Route("GET", "/pieces", pieces),
     Route("GET", "/large", large), Route("GET", "/broken", broken), Route("GET", "/endless", endless),
-    Route("POST", "/verbs/*", echo),
+    Route("POST", "/verbs/*", echo), Route("GET", "/breaks-off", breaks_off),
 )  # fmt: skip
 CHUNKED = "Transfer-Encoding: chunked"
 Story = Callable[[int, HttpServer], Awaitable[Any]]
@@ -274,6 +283,62 @@ def test_a_client_that_goes_away_in_the_middle_leaves_nothing_behind() -> None:
             await turn()
 
     play(story)
+
+
+LOOPS: dict[str, Callable[[], asyncio.AbstractEventLoop] | None] = {"asyncio": None}
+with suppress(ImportError):
+    import uvloop
+
+    LOOPS["uvloop"] = uvloop.new_event_loop
+
+
+@pytest.mark.parametrize("loop", LOOPS)
+@pytest.mark.parametrize("path", ["/echo", "/pieces", "/large", "/refused", "/broken"])
+def test_clients_that_go_away_at_any_moment_are_no_traceback(
+    loop: str, path: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    """An audit's F7: 200 of them wrote 99 tracebacks, since uvloop's error for a closed transport is its own."""
+
+    async def run() -> None:
+        asyncio.get_running_loop().set_exception_handler(lambda _, context: unhandled.append(context))
+        server = HttpServer(ROUTES, check)
+        port = await server.listen("127.0.0.1", 0)
+        for number in range(120):
+            client = socket.create_connection(("127.0.0.1", port))
+            client.setblocking(False)
+            client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", number % 2, 0))
+            client.send(get(path, "Connection: close" if number % 3 else "X: y").encode()[: None if number % 5 else 9])
+            for _ in range(number % 7):
+                await turn()
+            client.close()
+        while server.count:
+            await turn()
+        server.close()
+
+    unhandled: list[Any] = []
+    with caplog.at_level(logging.DEBUG, logger="partita.http"), asyncio.Runner(loop_factory=LOOPS[loop]) as runner:
+        runner.run(asyncio.wait_for(run(), 20))
+    assert unhandled == []
+    told = [record.getMessage() for record in caplog.records if record.levelno >= logging.WARNING]
+    assert set(told) <= {"GET '/broken' failed"}
+    assert len(told) <= server_module.FAILURES_MAX
+
+
+def test_failures_of_ours_are_logged_ten_times_in_ten_seconds(caplog: pytest.LogCaptureFixture) -> None:
+    async def story(port: int, server: HttpServer) -> list[int]:
+        return [status_of(await ask(port, "/broken")) for _ in range(30)]
+
+    with caplog.at_level(logging.ERROR):
+        assert play(story) == [500] * 30
+    assert len(caplog.records) == 10
+
+
+def test_an_answer_that_breaks_off_is_logged_and_closes_the_connection(caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.ERROR):
+        answer = exchange(get("/breaks-off"))
+    assert b"first" in answer
+    assert not answer.endswith(b"0\r\n\r\n"), "its end is not said"
+    assert [record.getMessage() for record in caplog.records] == ["an HTTP connection failed"]
 
 
 def test_a_head_is_given_up_before_it_is_whole() -> None:

@@ -13,7 +13,7 @@ import pytest
 
 from partita.consumer.config import ConsumerConfig
 from partita.errors import AuthenticationError
-from partita.net.login import Login
+from partita.net.secured.login import Login
 from partita.options import ConfigError
 from partita.protocol.messages.sasl_authenticate import SaslAuthenticateRequest, SaslAuthenticateResponse
 from partita.protocol.messages.sasl_handshake import SaslHandshakeResponse

@@ -18,6 +18,7 @@ from partita.net.connection import Connection
 from partita.net.errors import Disconnected
 from partita.net.pool import ConnectionPool
 from partita.net.refusals import SUSPICIONS_MAX
+from partita.options import ConfigError
 from partita.protocol.framing import encode_response
 from partita.protocol.messages.api_versions import ApiVersion, ApiVersionsResponse
 from partita.protocol.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
@@ -54,6 +55,53 @@ async def test_the_right_password_logs_in(mechanism: str) -> None:
     answers = SaslAnswers({"alice": "secret"})
     await log_in(answers, client(mechanism))
     assert answers.logins == 1
+
+
+@pytest.mark.parametrize("mechanism", SCRAMS)
+@in_loop
+async def test_a_login_with_a_delegation_token_says_that_it_is_one(mechanism: str) -> None:
+    answers = SaslAnswers({"alice": "secret"})
+    await log_in(answers, client(mechanism))
+    assert (answers.logins, answers.extensions) == (1, {})
+    await log_in(answers, client(mechanism, sasl_scram_tokenauth=True))
+    assert (answers.logins, answers.extensions) == (2, {"tokenauth": "true"})
+    with pytest.raises(AuthenticationError, match=f"refused the login of delegation token 'alice' by {mechanism}"):
+        await log_in(answers, client(mechanism, sasl_scram_tokenauth=True, sasl_password="wrong"))
+
+
+@pytest.mark.parametrize("mechanism", ["PLAIN", *SCRAMS])
+@in_loop
+async def test_new_credentials_are_used_by_the_next_login_and_by_a_renewal(mechanism: str) -> None:
+    """As `set_sasl_credentials` of confluent-kafka: connections that are logged in stay so."""
+
+    def then(key: int, version: int, request: Any) -> Any:
+        return HeartbeatResponse() if key == HeartbeatRequest.API_KEY else None
+
+    answers = SaslAnswers({"alice": "secret"}, lifetime_ms=1_000, then=then)
+    config = client(mechanism)
+    async with WireServer(answers) as server, asyncio.timeout(20):
+        pool = ConnectionPool(config)
+        first = await pool.connect(1, "127.0.0.1", server.port)
+        answers.users, answers.lifetime_ms = {"bob": Secret("new")}, 0
+        config.security.set_login("bob", "new")
+        assert config.security.user == "bob"
+        while answers.logins < 2:
+            await first.send(HeartbeatRequest())
+        await first.send(HeartbeatRequest())
+        await pool.connect(2, "127.0.0.1", server.port)
+        assert (answers.logins, server.connections, first.is_open) == (3, 2, True)
+        pool.close()
+
+
+def test_only_a_login_by_password_can_be_changed() -> None:
+    for config, how in (
+        (ClientConfig(), "PLAINTEXT"),
+        (client("OAUTHBEARER", sasl_oauth_token_provider=lambda: "t"), "OAUTHBEARER"),
+    ):
+        with pytest.raises(ConfigError, match=f"logs in by PLAIN or SCRAM, not by {how}"):
+            config.security.set_login("bob", "new")
+    with pytest.raises(ConfigError, match="neither may be empty"):
+        client("PLAIN").security.set_login("bob", "")
 
 
 @pytest.mark.case("SE-N01")
@@ -167,7 +215,7 @@ async def test_the_salted_password_is_computed_once_for_all_connections(monkeypa
         computed.append(iterations)
         return scram.salted_password(mechanism, password, salt, iterations)
 
-    monkeypatch.setattr("partita.net.login.salted_password", counted)
+    monkeypatch.setattr("partita.net.secured.login.salted_password", counted)
     answers = SaslAnswers({"alice": "secret"})
     async with WireServer(answers) as server:
         pool = ConnectionPool(client("SCRAM-SHA-256"))
@@ -274,7 +322,7 @@ async def test_heartbeats_go_on_while_a_password_is_stretched(monkeypatch: pytes
         waited.append(was_answered.wait(10))
         return scram.salted_password(mechanism, password, salt, iterations)
 
-    monkeypatch.setattr("partita.net.login.salted_password", slow)
+    monkeypatch.setattr("partita.net.secured.login.salted_password", slow)
     answers = SaslAnswers({"alice": "secret"}, iterations=16_384)
     async with WireServer(answers) as server, WireServer(lambda key, version, request: _beat(key)) as other:
         beating = await Connection.open("127.0.0.1", other.port, ClientConfig())

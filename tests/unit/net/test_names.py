@@ -5,8 +5,7 @@ from __future__ import annotations
 import asyncio
 import socket
 import threading
-from collections.abc import Awaitable, Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
@@ -15,6 +14,7 @@ from partita.net import names
 from partita.net.config import ClientConfig
 from partita.net.connection import Connection
 from partita.net.errors import Disconnected
+from support.clients.dead_servers import listening, refusing, silent
 
 Found = list[tuple[Any, ...]]
 NAME = "kafka.example"
@@ -41,36 +41,6 @@ def resolver(monkeypatch: pytest.MonkeyPatch) -> Callable[[Callable[[], Found]],
         monkeypatch.setattr(socket, "getaddrinfo", asked)
 
     return answer_by
-
-
-@contextmanager
-def listening(backlog: int = 8) -> Iterator[int]:
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        listener.listen(backlog)
-        yield listener.getsockname()[1]
-
-
-@contextmanager
-def refusing() -> Iterator[int]:
-    """A port that is bound, so that nobody else takes it, and where nobody listens."""
-    with socket.socket() as bound:
-        bound.bind(("127.0.0.1", 0))
-        yield bound.getsockname()[1]
-
-
-@contextmanager
-def silent() -> Iterator[int]:
-    """A port whose queue is full: whoever connects to it waits."""
-    with listening(0) as port:
-        queued = []
-        for _ in range(8):
-            queued.append(socket.socket())
-            queued[-1].setblocking(False)
-            queued[-1].connect_ex(("127.0.0.1", port))
-        yield port
-        for endpoint in queued:
-            endpoint.close()
 
 
 def run(coroutine: Awaitable[Any]) -> Any:

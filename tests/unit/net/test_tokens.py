@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import base64
 import json
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -16,7 +17,7 @@ from urllib.parse import parse_qs
 import pytest
 
 from partita.errors import AuthenticationError
-from partita.net.tokens import TokenSource, renew_at_s, unsecured
+from partita.net.secured.tokens import TokenSource, renew_at_s, unsecured
 from partita.secret import Secret
 from partita.security.oauthbearer import BearerToken
 from partita.security.settings import SaslSettings, TokenEndpoint, TokenRefresh
@@ -138,6 +139,19 @@ async def test_a_failing_provider_is_no_harm_while_the_old_token_lives() -> None
     now[0] = 1_061.0
     with pytest.raises(AuthenticationError, match="raised IndexError"):
         await tokens.token()
+
+
+@in_loop
+async def test_a_provider_that_exits_fails_the_login_not_the_thread() -> None:
+    """Clients, D4: the event loop of the login may run in a thread of the client's own."""
+
+    async def awaited() -> str:
+        sys.exit(3)
+
+    for provider in (lambda: sys.exit(3), awaited):
+        tokens = TokenSource(SaslSettings("OAUTHBEARER", token_provider=provider))
+        with pytest.raises(AuthenticationError, match="raised SystemExit: 3"):
+            await tokens.token()
 
 
 @pytest.mark.case("SE-F16")

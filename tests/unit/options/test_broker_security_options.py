@@ -32,8 +32,10 @@ from support.certificates import Certificates
 
 Given: TypeAlias = Mapping[str, object]
 SHOWN_AT_LISTENERS = {
-    "connection.failed.authentication.delay.ms", "connections.max.reauth.ms", "inter.broker.listener.name",
-    "listener.security.protocol.map", "sasl.enabled.mechanisms", "sasl.jaas.config",
+    "connection.failed.authentication.delay.ms", "connections.max.reauth.ms",
+    "delegation.token.expiry.check.interval.ms", "delegation.token.expiry.time.ms", "delegation.token.max.lifetime.ms",
+    "delegation.token.secret.key", "inter.broker.listener.name",
+    "listener.security.protocol.map", "partita.login.bytes.per.ip", "sasl.enabled.mechanisms", "sasl.jaas.config",
     "sasl.oauthbearer.expected.audience", "sasl.oauthbearer.expected.issuer",
     "sasl.oauthbearer.jwks.endpoint.retry.backoff.ms", "sasl.oauthbearer.jwks.endpoint.url", "ssl.allow.dn.changes",
     "ssl.client.auth", "ssl.key.password", "ssl.keystore.certificate.chain", "ssl.keystore.key",
@@ -62,7 +64,7 @@ def context(certificates: Certificates, given: Given) -> object:
 @pytest.fixture(scope="module")
 def users() -> Iterator[Users]:
     with Broker() as broker:
-        known = broker.running.services.users
+        known = broker.running.services.users()
         known.plain["alice"] = Secret("secret")
         yield known
 

@@ -410,6 +410,7 @@ PRODUCER_ELSEWHERE = {
 }  # fmt: skip
 """What shows in times and under load, and what is refused."""
 CONSUMER_ELSEWHERE = {
+    "dead_letter_exactly_once": "support/consumer/letter_reader.py::main",
     "check_crcs": "unit/consumer/test_records.py::test_a_broken_checksum_is_raised_until_a_seek",
     "default_api_timeout_ms": "unit/consumer/test_liveness.py::test_a_call_without_timeout_ends_after_the_default_one",
     "fetch_buffer_max_bytes": "unit/consumer/test_fetching.py::test_no_more_is_fetched_than_the_buffer_may_hold",

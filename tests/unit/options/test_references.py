@@ -9,8 +9,8 @@ import pytest
 from partita import Admin, AsyncConsumer, Consumer, Producer
 from partita.options import ConfigError
 from partita.references import UnresolvedReference, resolve, resolve_options
-from partita.security.settings import security_of_options
-from partita.spark.options import parse_source
+from partita.security.meaning import security_of_options
+from partita.spark.settings.options import parse_source
 
 
 @pytest.fixture
@@ -89,4 +89,4 @@ def test_a_secret_of_a_spark_job_is_resolved_in_the_process_that_connects(
     monkeypatch.setenv("BILLING_PASSWORD", "of the executor")
     sasl = security_of_options(resolve_options(client)).sasl
     assert sasl is not None
-    assert sasl.password.reveal() == "of the executor"
+    assert sasl.login[1].reveal() == "of the executor"

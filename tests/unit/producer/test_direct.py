@@ -144,18 +144,24 @@ def left(side: Side, batch: Batch) -> None:
 
 
 def no_memory(side: Side, batch: Batch) -> None:
-    side.core.intake.waiting_bytes = side.core.config.buffer_memory
+    side.core.accumulator.used_bytes = side.core.config.buffer_memory
 
 
 def others_wait(side: Side, batch: Batch) -> None:
     side.core.intake.blocked["t"] = side.core.intake.blocked["u"] = type(batch.callbacks)()  # type: ignore[assignment]
 
 
+def another_topic_waits(side: Side, batch: Batch) -> None:
+    side.core.intake.blocked["u"] = type(batch.callbacks)()  # type: ignore[assignment]
+
+
 def new_metadata(side: Side, batch: Batch) -> None:
     side.view.update(told_metadata([2]), 12)
 
 
-@pytest.mark.parametrize("change", [close, full, retried, left, no_memory, others_wait, new_metadata])
+@pytest.mark.parametrize(
+    "change", [close, full, retried, left, no_memory, others_wait, another_topic_waits, new_metadata]
+)
 def test_the_short_way_is_left_alone_when(change: Any) -> None:
     side, batch = opened()
     assert side.direct(b"v") is not None

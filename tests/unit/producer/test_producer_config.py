@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
+from partita.client_options import PARTITA_SECURITY_OPTIONS
 from partita.options import ConfigError
 from partita.producer.config import OPTIONS, ProducerConfig
-from partita.security_options import PARTITA_SECURITY_OPTIONS
 
 
 def config(**options: Any) -> ProducerConfig:
@@ -52,7 +52,11 @@ def test_what_is_at_odds_with_idempotence_switches_it_off_unless_it_was_asked_fo
         ({"transaction_timeout_ms": 0}, "at least 1"),
         ({"transaction_two_phase_commit_enable": True}, "two-phase commit is not supported"),
         ({"security_protocol": "SASL_SSL"}, "sasl_mechanism is not set"),
-        ({"partitioner_class": "murmur2"}, "must be callable"),
+        (
+            {"partitioner_class": "murmur3"},
+            "must be one of murmur2_random, murmur2, .*, or a function",
+        ),
+        ({"partitioner_class": 7}, "must be callable"),
     ],
 )
 def test_wrong_options_are_refused(

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from partita.errors import KafkaError, OutOfOrderSequenceNumberError
+from partita.errors import KafkaError
 from partita.net.errors import Disconnected
 from partita.producer.batch import NewRecord
 from partita.producer.config import ProducerConfig
@@ -16,6 +16,7 @@ from partita.producer.errors import (
     DeliveryTimeoutError,
     NoMetadataError,
     ProducerClosedError,
+    PurgedError,
     RecordTooLargeError,
 )
 from partita.protocol.error_codes import ErrorCode
@@ -100,7 +101,7 @@ class World:
     def begin(self, partition: int = 0) -> None:
         """Deliver one batch, so that the broker knows the epoch: before, only one is under way."""
         self.send(b"first", partition)
-        for sending in self.sent():
+        for sending in self.sent(later=self.core.config.linger_ms):
             self.answer(sending)
 
 
@@ -271,19 +272,24 @@ def test_a_duplicate_counts_as_delivered() -> None:
     assert delivery.metadata().offset == -1
 
 
-def test_a_lost_sequence_fails_the_batch_and_starts_a_new_epoch() -> None:
+def test_a_gap_that_nothing_explains_is_cured_by_a_new_epoch() -> None:
+    """TransactionManager.canRetry: the broker has lost what it knew, which is no reason to lose records."""
     world = World(batch_size=1)
     world.begin()
-    lost, kept = world.send(b"1"), world.send(b"2")
+    deliveries = [world.send(b"1"), world.send(b"2")]
     first, second = world.sent()
     world.answer(first, ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER)
-    assert isinstance(lost.failure(), OutOfOrderSequenceNumberError)
-    third = world.send(b"3")
-    assert world.sent() == []
+    deliveries.append(world.send(b"3"))
+    assert world.sent(later=100) == []
     world.answer(second, ErrorCode.NOT_LEADER_OR_FOLLOWER)
-    assert sequences(world, world.sent(later=100)) == [(1, 0)]
-    assert not kept.done()
-    assert not third.done()
+    (again,) = world.sent(later=100)
+    assert sequences(world, [again]) == [(1, 0)]
+    world.answer(again)
+    rest = world.sent(later=100)
+    assert sequences(world, rest) == [(1, 1), (1, 2)]
+    for sending in rest:
+        world.answer(sending)
+    assert [delivery.failure() for delivery in deliveries] == [None] * 3
 
 
 def test_an_unknown_producer_id_is_cured_by_a_new_epoch() -> None:
@@ -472,6 +478,44 @@ def test_a_partition_with_a_long_queue_is_drawn_less_often_unless_that_is_off() 
 
     assert drawn(partitioner_adaptive_partitioning_enable=False) == [2, 2, 2, 2]
     assert drawn() == [2, 1, 1, 2]
+
+
+# Purging
+
+
+@pytest.mark.parametrize(
+    ("options", "purged"),
+    [({}, [0, 1, 2, 3]), ({"in_flight": False}, [1, 2, 3]), ({"in_queue": False}, [0]),
+     ({"in_queue": False, "in_flight": False}, [])],
+)  # fmt: skip
+def test_a_purge_fails_what_waits_and_what_is_under_way(options: dict[str, bool], purged: list[int]) -> None:
+    world = World(batch_size=1)
+    deliveries = [world.send(b"%d" % number) for number in range(3)]
+    deliveries.append(world.send(topic="unknown"))
+    (sending,) = world.sent()
+    assert world.core.purge(**{"in_queue": True, "in_flight": True, **options}) == len(purged)
+    assert [n for n, delivery in enumerate(deliveries) if isinstance(delivery.failure(), PurgedError)] == purged
+    world.answer(sending)
+    assert deliveries[0].done()
+    last = world.send(b"last")
+    while not last.done():
+        for again in world.sent(later=100):
+            world.answer(again)
+    assert last.failure() is None
+    assert world.core.unheard_count == 0
+    assert world.core.take_failures() == []
+
+
+def test_after_a_purge_of_what_was_under_way_numbering_begins_anew() -> None:
+    world = World(batch_size=1)
+    world.begin()
+    world.send(b"1")
+    (sending,) = world.sent()
+    assert world.core.purge(in_queue=True, in_flight=True) == 1
+    world.send(b"2")
+    assert sequences(world, world.sent()) == [(1, 0)]
+    world.core.on_failure(sending, Disconnected("gone"), world.now)
+    assert world.core.count_unfinished() == 1
 
 
 # The end

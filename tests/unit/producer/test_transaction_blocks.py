@@ -31,26 +31,26 @@ class Calls:
             raise failure
         self.transaction_state = after
 
-    def begin(self) -> None:
+    def begin_transaction(self) -> None:
         self._made("begin", State.IN_TRANSACTION)
 
-    def commit(self) -> None:
+    def commit_transaction(self) -> None:
         self._made("commit", State.READY)
 
-    def abort(self) -> None:
+    def abort_transaction(self) -> None:
         self._made("abort", State.READY)
 
 
 class AsyncCalls(Calls):
-    """The same, awaited; `commit` and `abort` end once `ended` is set."""
+    """The same, awaited; `commit_transaction` and `abort_transaction` end once `ended` is set."""
 
-    async def commit(self) -> None:  # type: ignore[override]  # the asyncio face has the same names
+    async def commit_transaction(self) -> None:  # type: ignore[override]  # the asyncio face has the same names
         await self.ended.wait()
-        super().commit()
+        super().commit_transaction()
 
-    async def abort(self) -> None:  # type: ignore[override]  # the asyncio face has the same names
+    async def abort_transaction(self) -> None:  # type: ignore[override]  # the asyncio face has the same names
         await self.ended.wait()
-        super().abort()
+        super().abort_transaction()
 
 
 @pytest.mark.case("TX-P14")
@@ -96,9 +96,9 @@ def test_a_fatal_error_inside_is_not_followed_by_an_abort() -> None:
 def test_a_block_that_ended_its_transaction_is_left_as_it_is() -> None:
     calls = Calls()
     with TransactionBlock(calls):
-        calls.abort()
+        calls.abort_transaction()
     with pytest.raises(ZeroDivisionError), TransactionBlock(calls):
-        calls.commit() or 1 / 0  # type: ignore[func-returns-value]  # commit, then fail
+        calls.commit_transaction() or 1 / 0  # type: ignore[func-returns-value]  # commit, then fail
     assert calls.made == ["begin", "abort", "begin", "commit"]
 
 

@@ -211,7 +211,7 @@ def test_after_a_call_that_timed_out_only_the_same_call_is_allowed() -> None:
     commit = world.transactions.commit()
     world.settle()
     for call in (world.transactions.abort, world.transactions.begin, world.send):
-        with pytest.raises(TransactionMisuseError, match="call commit again"):
+        with pytest.raises(TransactionMisuseError, match="call commit_transaction again"):
             call()
     assert world.transactions.commit() is commit
     assert commit.is_done
@@ -295,7 +295,7 @@ def check_abortable(world: World, api: str, code: int) -> None:
             again()
     assert caught.value.txn_requires_abort
     assert ErrorCode(code) in (caught.value.code, getattr(caught.value.__cause__, "code", None))
-    with pytest.raises(TransactionMisuseError, match="call abort"):
+    with pytest.raises(TransactionMisuseError, match="call abort_transaction"):
         transactions.begin()
     world.done(transactions.abort())
     assert (world.sent[-1] == "InitProducerId v5") == (code == 59)
@@ -516,6 +516,19 @@ def test_a_commit_stands_although_the_raise_of_the_epoch_behind_it_fails() -> No
 
 
 @pytest.mark.case("TX-P16")
+@VERSIONS
+def test_a_purge_leaves_what_is_under_way_and_makes_the_transaction_abortable(level: int) -> None:
+    """Otherwise a batch could come after the marker of its transaction."""
+    world = World(level).begun()
+    world.send()
+    assert world.core.purge(in_queue=False, in_flight=True) == 0
+    world.send()
+    assert world.core.purge(in_queue=True, in_flight=True) > 0
+    states = [world.state]
+    world.done(world.transactions.abort())
+    assert [*states, world.state] == [State.ABORTABLE_ERROR, State.READY]
+
+
 def test_close_aborts_what_is_open_and_waits_for_what_is_ending() -> None:
     world = World()
     assert world.transactions.leave() is None

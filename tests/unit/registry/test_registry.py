@@ -206,7 +206,7 @@ def test_protobuf_comes_back_with_and_without_its_class(folder: FolderRegistry) 
 
 def test_a_protobuf_schema_as_text_needs_the_class(folder: FolderRegistry) -> None:
     folder.register("legs-value", Schema('syntax = "proto3"; message A {}', "PROTOBUF"))
-    with pytest.raises(RegistryError, match=r"give the message's class: RegistryDeserializer\(registry, message="):
+    with pytest.raises(RegistryUnavailableError, match=r"give the message's class: RegistryDeserializer\(registry, "):
         RegistryDeserializer(folder).deserialize("legs", (), frame(1, b"", [0]))
 
 
@@ -346,10 +346,34 @@ def test_producer_and_consumer_speak_it(folder: FolderRegistry, broker: Broker) 
         assert (first["carrier"], second) == ("UA", None)
 
 
-@pytest.mark.parametrize("status", [401, 408, 503])
-def test_an_outage_of_the_registry_is_no_poison(status: int, folder: FolderRegistry, broker: Broker) -> None:
+def test_a_bad_record_of_a_column_is_named(folder: FolderRegistry, broker: Broker) -> None:
+    """Audit of the clients, "Smaller": an error of Arrow said neither partition nor offset."""
+    good = AvroSerializer(folder, '"string"').serialize("columns", [], "x")
+    with Producer(bootstrap_servers=broker.bootstrap) as producer:
+        for data in (good, good, b"no frame", good):
+            producer.send("columns", data, partition=0).result(10)
+    with Consumer(bootstrap_servers=broker.bootstrap, auto_offset_reset="earliest") as consumer:
+        consumer.assign([("columns", 0)])
+        with pytest.raises(RecordDeserializationError, match="value of columns-0 at offset 2") as caught:
+            _ = [consumer.poll_arrow(10, value=RegistryDeserializer(folder)) for _ in range(5)]
+        assert (caught.value.offset, caught.value.raw_value) == (2, b"no frame")
+
+
+MOODS: list[int | dict[str, Any]] = [
+    401, 408, 503, {}, {"status": "ok"}, {"schema": None}, {"schema": 5}, {"schema": {"type": "string"}},
+    {"schema": "maintenance"}, {"schema": '"string"', "schemaType": "XML"}, {"schema": '"string"', "schemaType": 7},
+    {"schema": '"string"', "references": 3}, {"schema": "{", "schemaType": "JSON"},
+    {"schema": "maintenance", "schemaType": "PROTOBUF"},
+]  # fmt: skip
+"""What a registry, or something else at its address, may answer that says nothing of a record (audit, D3)."""
+
+
+@pytest.mark.parametrize("mood", MOODS, ids=str)
+def test_an_outage_of_the_registry_is_no_poison(
+    mood: int | dict[str, Any], folder: FolderRegistry, broker: Broker
+) -> None:
     """A password that has ended must not skip a whole topic, whatever the policy says of unreadable records."""
-    topic = f"outage-{status}"
+    topic = f"outage-{MOODS.index(mood)}"
     data = AvroSerializer(folder, '"string"').serialize(topic, [], "x")
     with Producer(bootstrap_servers=broker.bootstrap) as producer:
         producer.send(topic, data, partition=0).result(10)
@@ -364,7 +388,7 @@ def test_an_outage_of_the_registry_is_no_poison(status: int, folder: FolderRegis
         ) as consumer,
     ):
         consumer.assign([(topic, 0)])
-        service.answers_with = status
+        service.answers_with = mood
         with pytest.raises(RecordDeserializationError, match="it is tried again by the next poll") as told:
             consumer.poll(10)
         assert (told.value.is_outage, told.value.retriable) == (True, True)
@@ -444,6 +468,12 @@ def test_what_is_no_registry_is_told(service: Service) -> None:
     for status in (200, 404):
         with pytest.raises(RegistryUnavailableError, match="does not answer as a schema registry"):
             http._checked(status, "<html>", service.url, "no schema with id 1")
+    with pytest.raises(RegistryUnavailableError, match="does not answer as a schema registry"):
+        http._checked(404, '{"detail": "Not Found"}', service.url, "no schema with id 1")
+    service.answers_with = {"id": "one", "schema": '"int"'}
+    with pytest.raises(RegistryUnavailableError, match="does not answer as a schema registry"):
+        registry.latest("t-value")
+    service.answers_with = 0
     registry.register("t-value", Schema('"int"'))
     with pytest.raises(RegistryError, match="has no schema with id 9"):
         registry.schema(9)

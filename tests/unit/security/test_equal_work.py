@@ -46,7 +46,7 @@ def hashed(monkeypatch: pytest.MonkeyPatch) -> Hashed:
 @pytest.fixture(scope="module")
 def users() -> Iterator[Users]:
     with Broker(users={"alice": "alice's password"}) as broker:
-        yield broker.running.services.users
+        yield broker.running.services.users()
 
 
 def by_plain(mechanism: Mechanism, user: str) -> None:

@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from partita.broker.requests.context import RequestContext
+from partita.broker.api.context import RequestContext
 from partita.security.principals import ANONYMOUS, KafkaPrincipal
 from support.broker.data_plane import DataPlane, data_plane
 

@@ -13,7 +13,7 @@ from partita.consumer.config import ConsumerConfig
 from partita.options import ConfigError
 from partita.producer.config import ProducerConfig
 from partita.secret import Secret
-from partita.security.settings import Security
+from partita.security.meaning import Security
 
 PLAIN = "org.apache.kafka.common.security.plain.PlainLoginModule"
 SCRAM = "org.apache.kafka.common.security.scram.ScramLoginModule"
@@ -47,6 +47,20 @@ def test_one_login_in_the_words_of_four_clients() -> None:
     assert security(confluent) == security(**kafka_python) == ours
     java = {"security.protocol": "SASL_SSL", "sasl.mechanism": "PLAIN", "ssl.ca.location": "ca"}
     assert security(java | {"sasl.jaas.config": f'{PLAIN} required username="u" password="p";'}) == ours
+
+
+def test_a_delegation_token_is_said_by_an_option_or_in_javas_line() -> None:
+    login = {"security_protocol": "SASL_SSL", "sasl_mechanism": "SCRAM-SHA-512"}
+    ours = security(**login, sasl_username="id", sasl_password="aGs=", sasl_scram_tokenauth=True)
+    line = f'{SCRAM} required username="id" password="aGs=" tokenauth={{}};'
+    assert security(**login, sasl_jaas_config=line.format('"true"')) == ours
+    without = security(**login, sasl_jaas_config=line.format('"false"'))
+    assert without == security(**login, sasl_username="id", sasl_password="aGs=") != ours
+    with pytest.raises(ConfigError, match="logs in with a delegation token, which PLAIN cannot"):
+        security(
+            security_protocol="SASL_SSL", sasl_mechanism="PLAIN", sasl_username="id", sasl_password="aGs=",
+            sasl_scram_tokenauth=True,
+        )  # fmt: skip
 
 
 @pytest.mark.case("SE-N19")
@@ -85,7 +99,7 @@ def test_what_providers_print_is_accepted_as_it_stands(settings: dict[str, str])
     assert found.protocol == settings["security.protocol"]
     if found.sasl is not None and "Endpoint" in settings["sasl.jaas.config"]:
         assert found.sasl.user == "$ConnectionString"
-        assert found.sasl.password.reveal().endswith("SharedAccessKey=a+b/c=")
+        assert found.sasl.login[1].reveal().endswith("SharedAccessKey=a+b/c=")
 
 
 @pytest.mark.case("SE-N17")

@@ -6,14 +6,13 @@ import pytest
 
 from partita.assignors.interface import Subscription
 from partita.assignors.payloads import encode_subscription
+from partita.group.contract import GroupRequest
 from partita.protocol.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
 from partita.protocol.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
-from partita.sim.broker.asked import Asked
 from partita.sim.rules.departures import DepartureRules
 from partita.sim.rules.rule import RuleBroken
-from partita.sim.world.network import Link
+from partita.sim.world.asked import Asked
 from support.group.consumers import World
-from support.sim.court import Nobody
 
 SESSION_MS = 10_000
 
@@ -37,11 +36,9 @@ def silent_for_a_session(*, was_decided: bool) -> None:
     """A heartbeat is answered amid a session that it does not restart: the member is removed at the end."""
     world, rules, member_id = with_a_classic_member()
     world.wait(SESSION_MS // 2)
-    asked = Asked(
-        number=1, link=Link(Nobody(), "main"), api_key=HeartbeatRequest.API_KEY, version=4, correlation_id=1,
-        wire=HeartbeatRequest(group_id="g", generation_id=1, member_id=member_id),
-        asked_ms=world.clock.now().mono_ms, send=lambda asked, answer: None,
-    )  # fmt: skip
+    wire = HeartbeatRequest(group_id="g", generation_id=1, member_id=member_id)
+    request = GroupRequest(wire, 4, "c", "/c")
+    asked = Asked(1, request, world.clock.now().mono_ms, lambda asked, answer: None)
     if was_decided:
         rules.look(world.coordinator, asked)
     rules.answered(asked, HeartbeatResponse())

@@ -15,7 +15,6 @@ from partita.group.offsets import delete
 from partita.group.requests import DeleteGroup, FetchOffsets
 from partita.protocol.error_codes import ErrorCode
 from partita.protocol.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
-from partita.protocol.messages.delete_groups import DeleteGroupsRequest
 from partita.protocol.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
 from partita.protocol.messages.leave_group import LeaveGroupRequest
 from partita.protocol.messages.offset_commit import (
@@ -73,7 +72,7 @@ class Books(Court):
         return self.ask(OffsetDeleteRequest(group_id=KEPT, topics=[gone]), 0)
 
     def delete_group(self) -> Any:
-        return self.ask(DeleteGroup(KEPT), 2, wire=DeleteGroupsRequest(groups_names=[KEPT]))
+        return self.ask(DeleteGroup(KEPT), 2)
 
     def delete_topic(self) -> None:
         number = self.offsets.topic_deleted("z")

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from partita.options import ConfigError
-from partita.spark.options import parse_source
 from partita.spark.planning.batch_core import plan_batch
 from partita.spark.planning.lookups import Committed
 from partita.spark.planning.starts import SourceError
+from partita.spark.settings.options import parse_source
 from support.spark.cluster import MemoryCluster
 
 

@@ -20,8 +20,8 @@ from partita.protocol.primitives import Message, Request
 from partita.records.batch import build_batch
 from partita.spark.cluster.broker_link import BrokerLink, link_to
 from partita.spark.cluster.cluster_lookups import SAMPLE_BYTES, ClusterLookups
-from partita.spark.options import TopicSelection, parse_sink
 from partita.spark.planning.lookups import CommitRefused, Committed
+from partita.spark.settings.options import TopicSelection, parse_sink
 from partita.spark.writing.sink import write_rows
 
 if TYPE_CHECKING:

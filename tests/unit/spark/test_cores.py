@@ -13,9 +13,9 @@ from pyspark.sql.types import StructType
 
 from partita.options import ConfigError
 from partita.spark.cores import cores_asked_for
-from partita.spark.options import parse_source
 from partita.spark.planning.planner import SHARED_RECORDS_MAX, shared_by_cores, together
 from partita.spark.planning.stream_core import StreamCore
+from partita.spark.settings.options import parse_source
 from partita.spark.source import GroupSource, StreamReader, source_for
 from support.clock import ManualClock
 from support.spark.cluster import MemoryCluster

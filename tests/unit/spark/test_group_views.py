@@ -17,9 +17,9 @@ from partita.assignors.interface import Subscription
 from partita.assignors.payloads import encode_assignment, encode_subscription
 from partita.group.records.log_records import CommittedOffset, group_key, group_value, offset_key, offset_value
 from partita.protocol.messages.group_log import GroupMetadataValue, GroupMetadataValueMember
-from partita.spark import option_table
 from partita.spark.reading.tables import read_schema
 from partita.spark.reading.views import decoder
+from partita.spark.settings import table as option_table
 from support.spark.cluster import MemoryCluster
 
 VECTORS = Path(__file__).parents[2] / "vectors"

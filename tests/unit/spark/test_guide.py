@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from partita.spark import option_table as table
+from partita.spark.settings import table
 
 GUIDE = (Path(__file__).parents[3] / "docs" / "spark.md").read_text()
 

@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 from pyspark.sql.pandas.types import to_arrow_schema
 
 from partita.group.records.log_records import CommittedOffset, offset_key, offset_value
-from partita.spark.option_table import VIEWS
 from partita.spark.reading.lag_history import SAMPLES
 from partita.spark.reading.tables import read_schema
 from partita.spark.reading.views import decoder
+from partita.spark.settings.table import VIEWS
 from support.spark.cluster import MemoryCluster
 
 

@@ -16,7 +16,6 @@ from partita.net.errors import VersionMismatch
 from partita.options import ConfigError
 from partita.protocol.error_codes import ErrorCode
 from partita.protocol.messages.describe_transactions import DescribedTransaction, DescribeTransactionsResponse
-from partita.spark.options import SinkOptions, parse_sink
 from partita.spark.planning.markers import (
     Digest,
     Duty,
@@ -27,6 +26,7 @@ from partita.spark.planning.markers import (
     check_same,
     duty_of,
 )
+from partita.spark.settings.options import SinkOptions, parse_sink
 from partita.spark.writing.row_digest import with_rows
 from partita.spark.writing.sink import TopicArrowWriter, TopicStreamArrowWriter
 from partita.spark.writing.task_transaction import TaskTransaction, read_marker

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from partita.spark.options import parse_source
 from partita.spark.planning.lookups import Committed
 from partita.spark.planning.member_progress import MemberProgress
 from partita.spark.planning.membership import Holding, Refusal
 from partita.spark.planning.offsets import Range, StreamOffset
-from partita.spark.positions import TopicPartition
+from partita.spark.settings.options import parse_source
+from partita.spark.settings.positions import TopicPartition
 from support.clock import ManualClock
 from support.spark.cluster import MemoryCluster
 

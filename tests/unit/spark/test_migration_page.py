@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from partita.options import ConfigError
-from partita.spark.options import parse_sink, parse_source
+from partita.spark.settings.options import parse_sink, parse_source
 
 PAGE = (Path(__file__).parents[3] / "docs" / "spark-migration.md").read_text()
 ROW = re.compile(r"^\| `([\w.]+)` \| (\w[\w ]*) \|", re.M)

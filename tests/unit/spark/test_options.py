@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from partita.options import ConfigError
-from partita.spark.options import (
+from partita.spark.settings.options import (
     Limits,
     SourceOptions,
     check_batch,
@@ -14,7 +14,7 @@ from partita.spark.options import (
     parse_source,
     table_options,
 )
-from partita.spark.positions import AtOffsets, AtTime, AtTimes, AtWord
+from partita.spark.settings.positions import AtOffsets, AtTime, AtTimes, AtWord
 
 BASE = {"kafka.bootstrap.servers": "h:1", "subscribe": "t"}
 

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from partita.spark.options import Limits
 from partita.spark.planning.offsets import Range
 from partita.spark.planning.planner import RangeTask, is_held_back, limited, split, together
+from partita.spark.settings.options import Limits
 
 
 def ranges(*sizes: int) -> dict[tuple[str, int], Range]:

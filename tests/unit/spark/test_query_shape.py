@@ -6,8 +6,8 @@ import re
 
 import pytest
 
-from partita.spark.options import SourceOptions, parse_source
 from partita.spark.query_shape import QueryShape, refusals
+from partita.spark.settings.options import SourceOptions, parse_source
 
 
 def source(**options: str) -> SourceOptions:

@@ -16,11 +16,11 @@ from partita.records.batch import ABORT, COMMIT, build_batch, build_marker
 from partita.records.to_arrow import FetchedPart, to_arrow
 from partita.spark.cluster.broker_link import BrokerLink
 from partita.spark.cluster.cluster_lookups import ClusterLookups
-from partita.spark.options import TopicSelection
 from partita.spark.planning.planner import RangeTask
 from partita.spark.planning.starts import DataLossError, SourceError
 from partita.spark.reading.portions import Portions
 from partita.spark.reading.range_reader import FetchSettings, RangeReader
+from partita.spark.settings.options import TopicSelection
 from support.spark.scripted_broker import TOPIC_ID, ScriptedBroker, scripted_broker
 
 

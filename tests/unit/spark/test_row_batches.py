@@ -12,16 +12,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from partita.producer.columns import RowError, cells_of, headers_at_once, headers_by_row
 from partita.records import row_packing
 from partita.records.batch import build_batch, iter_records
 from partita.records.builder import encode_headers, varint
 from partita.records.row_packing import RowEncoder
-from partita.spark.options import SinkOptions
+from partita.spark.settings.options import SinkOptions
+from partita.spark.settings.produce import ProduceSettings
 from partita.spark.writing.arrow_encoder import ArrowEncoder, varints
 from partita.spark.writing.murmur2_columns import SEED, hash_by_words, murmur2, partitions_of
-from partita.spark.writing.packed_records import PackedRecords, cells_of, pack, rows_of
-from partita.spark.writing.produce_settings import ProduceSettings
-from partita.spark.writing.row_batches import RowBatches, RowError, headers_at_once, headers_by_row
+from partita.spark.writing.packed_records import PackedRecords, pack, rows_of
+from partita.spark.writing.row_batches import RowBatches
 from partita.spark.writing.rows_out import packer_of
 
 VECTORS = Path(__file__).parents[2] / "vectors" / "murmur2.jsonl"

@@ -10,10 +10,10 @@ from partita.options import ConfigError
 from partita.protocol.error_codes import ErrorCode
 from partita.records.batch import build_batch
 from partita.spark.cluster.broker_link import BrokerLink, link_to
-from partita.spark.options import parse_source
 from partita.spark.planning.planner import RangeTask
 from partita.spark.reading.range_reader import FetchSettings, RangeReader
 from partita.spark.reading.task_reader import fetch_settings
+from partita.spark.settings.options import parse_source
 from support.broker.wire_server import CLOSE, all_versions
 from support.spark.scripted_broker import TOPIC_ID, ScriptedBroker, scripted_broker
 

@@ -19,12 +19,12 @@ from partita.errors import KafkaError
 from partita.options import ConfigError
 from partita.protocol.error_codes import ErrorCode
 from partita.records.batch import build_batch
-from partita.spark.options import SourceOptions, parse_source
 from partita.spark.planning.planner import RangeTask
 from partita.spark.reading import prefetching
 from partita.spark.reading.portions import JOINED_MAX, joined
 from partita.spark.reading.prefetching import prefetched, simple_reader
 from partita.spark.reading.task_reader import read_ranges
+from partita.spark.settings.options import SourceOptions, parse_source
 from partita.spark.source import GroupSource, StreamReader
 from support.spark.scripted_broker import TOPIC_ID, ScriptedBroker, scripted_broker
 

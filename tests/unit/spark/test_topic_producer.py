@@ -13,8 +13,8 @@ from partita.options import ConfigError
 from partita.protocol.error_codes import ErrorCode
 from partita.records.batch import iter_records
 from partita.records.header import read_header
+from partita.spark.settings.produce import ProduceSettings, produce_settings
 from partita.spark.writing.packed_records import PackedRecords, pack, rows_of
-from partita.spark.writing.produce_settings import ProduceSettings, produce_settings
 from partita.spark.writing.topic_producer import TopicProducer
 from support.spark.scripted_broker import scripted_broker
 

@@ -16,7 +16,7 @@ import pytest
 
 from partita.spark import worker_process
 from partita.spark.lag_source import LagReader, LagStreamReader
-from partita.spark.options import parse_sink, parse_source
+from partita.spark.settings.options import parse_sink, parse_source
 from partita.spark.source import BatchReader, StreamReader
 from partita.spark.writing.sink import TopicArrowWriter, TopicStreamArrowWriter
 

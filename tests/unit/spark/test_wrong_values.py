@@ -8,9 +8,9 @@ from __future__ import annotations
 import pytest
 
 from partita.options import ConfigError
-from partita.spark import option_table as table
-from partita.spark.options import check_batch, check_stream, parse_sink, parse_source
-from partita.spark.writing.produce_settings import produce_settings
+from partita.spark.settings import table
+from partita.spark.settings.options import check_batch, check_stream, parse_sink, parse_source
+from partita.spark.settings.produce import produce_settings
 
 BEYOND = "99999999999999999999"
 NO_NUMBER = ("x", "", "1.5", "-2", BEYOND, "1_000x")

@@ -1,1 +1,1 @@
-"""What a test may cause, and the HTTP endpoint that asks for it."""
+"""The control verbs of tests, and the HTTP endpoint for them."""

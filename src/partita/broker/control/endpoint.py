@@ -1,10 +1,10 @@
 """The control verbs, the notes, the metrics and the broker's health over HTTP, on loopback only.
 
 `POST /control/<verb>` with the arguments as a JSON object, `GET /notes?since=N` as JSON lines (with `follow=true`, or
-for whoever accepts `text/event-stream`, as server-sent events that go on), `GET /nodes`, `GET /metrics` for Prometheus,
-`GET /health` and `GET /ready` for who starts and watches the process. All but the last three ask for the token:
-`Authorization: Bearer <token>`. Browsers are turned away: a request with an Origin, or for another host name, is
-refused.
+for clients that accept `text/event-stream`, as server-sent events that go on), `GET /nodes`, `GET /metrics` for
+Prometheus, `GET /health` and `GET /ready` for supervisors. All but the last three ask for the token:
+`Authorization: Bearer <token>`; so does `/metrics`, which names topics, where clients log in or an authorizer decides.
+Browsers are turned away: a request with an Origin, or for another host name, is refused.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ ALIVE_EVERY_SECONDS = 15.0
 """How often a follower of notes hears from the broker at least: so both notice when the other has gone."""
 _LOOPBACK_NAMES = (HOST, "localhost", "[::1]")
 _FORM_TYPES = frozenset({"text/plain", "multipart/form-data"})
-"""What a page of another site may send without asking; form-urlencoded, which it may too, is what curl says."""
-_OPEN = frozenset({"/health", "/ready", "/metrics"})
-"""What needs no token: what is asked by machines that only watch."""
+"""Content types that a page of another site may send without asking; curl's default form-urlencoded is one more."""
+_OPEN, _NAMES_TOPICS = frozenset({"/health", "/ready", "/metrics"}), "/metrics"
+"""Paths without a token, for machines that only watch; and the one of them that names topics."""
 CONTROL = "/control/"
 
 
 class AdminEndpoint:
-    """Listens for one broker, and does what it is told by whoever has the token."""
+    """Listens for one broker, and carries out requests that have the token."""
 
     def __init__(self, running: RunningBroker, token: str) -> None:
         self._token = token
@@ -60,11 +60,11 @@ class AdminEndpoint:
         return await self._server.listen(HOST, port)
 
     def close(self) -> None:
-        """Stop listening, and close what is open."""
+        """Stop listening, and close the open connections."""
         self._server.close()
 
     def _check(self, request: Request) -> None:
-        """Refuse browsers, foreign names and whoever lacks the token: nobody else learns what exists."""
+        """Refuse browsers, foreign names and requests without the token, so that they do not learn what exists."""
         headers = request.headers
         if "origin" in headers or headers.get("sec-fetch-site", "none") not in ("none", "same-origin"):
             raise HttpError(HTTPStatus.FORBIDDEN, "this endpoint is not for browsers")
@@ -74,10 +74,17 @@ class AdminEndpoint:
         name = host if host.endswith("]") else host.rpartition(":")[0] or host
         if name not in _LOOPBACK_NAMES:
             raise HttpError(HTTPStatus.FORBIDDEN, f"this endpoint is for {', '.join(_LOOPBACK_NAMES)} only")
-        if request.path not in _OPEN:
+        is_open = request.path in _OPEN
+        if not is_open or (request.path == _NAMES_TOPICS and self._is_secured):
             self._check_token(headers.get("authorization", ""))
-            if self._running.is_closing:
-                raise HttpError(HTTPStatus.SERVICE_UNAVAILABLE, "the broker is stopping")
+        if not is_open and self._running.is_closing:
+            raise HttpError(HTTPStatus.SERVICE_UNAVAILABLE, "the broker is stopping")
+
+    @property
+    def _is_secured(self) -> bool:
+        """Whether access is restricted: clients log in, or an authorizer decides what they see."""
+        services = self._running.services
+        return services.rights is not None or (services.guards is not None and bool(services.guards.sasl))
 
     def _check_token(self, authorization: str) -> None:
         scheme, _, token = authorization.partition(" ")

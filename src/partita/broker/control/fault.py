@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypedDict
 
-from partita.broker.requests.asked_about import Match
+from partita.broker.api.asked_about import Match
 from partita.broker.requests.injected_faults import Rule
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ WAIT_SECONDS = 30.0
 
 
 class Only(TypedDict, total=False):
-    """Which requests a fault is for; what is left out may be anything.
+    """The requests a fault is for; fields left out match any.
 
     `group_id`, `topic` and `partition`: requests that are about them. `client_id`: of one client. `node`: to one node.
     `every=3`: only every third of these.
@@ -34,7 +34,7 @@ class Only(TypedDict, total=False):
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A request that a test looks at: the API's name and version, who asked, which node, and the decoded message."""
+    """A request seen by a test: the API's name and version, its sender, its node, and the decoded message."""
 
     api: str
     version: int
@@ -45,7 +45,7 @@ class Asked:
 
 
 class Fault:
-    """What a verb such as `Control.fail` returns. Its calls may be made from any thread but the broker's own."""
+    """The result of a verb such as `Control.fail`. Its calls may be made from any thread but the broker's own."""
 
     def __init__(self, running: RunningBroker, rule: Rule) -> None:
         self._running = running
@@ -92,7 +92,7 @@ def described(rule: Rule) -> str:
 
 
 def facts(rule: Rule) -> list[tuple[str, Any]]:
-    """What a rule is for: the API and the filters that are set."""
+    """Return the facts about a rule: the API and the filters that are set."""
     match = rule.match
     filters = {name: getattr(match, name) for name in ("group_id", "topic", "partition", "client_id")}
     filters["node"] = match.node_id

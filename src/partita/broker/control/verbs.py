@@ -1,4 +1,4 @@
-"""What a test can cause: the events that users must survive, now. `broker.control` and the admin endpoint.
+"""The events that a test can cause at once, which users' code must survive. `broker.control` and the admin endpoint.
 
 Every call acts on the broker's loop, waits for it, and leaves a note. Examples are in each method's docstring. The
 coordinator's own verbs do what a real event would do, so no rule of the protocol stands here.
@@ -11,18 +11,18 @@ from collections.abc import Callable, Coroutine
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar, Unpack
 
+from partita.broker.api.apis import SERVED
 from partita.broker.control.fault import WAIT_SECONDS, Asked, Fault, Only, facts, match_of
 from partita.broker.groups.runner import ShardRunner
-from partita.broker.requests.apis import TABLE
 from partita.broker.requests.injected_faults import Rule, answering_late, dropping, failing, throttling, truncating
-from partita.broker.shard_leadership import State
+from partita.broker.shard_life import State
 from partita.protocol.error_codes import ErrorCode
 from partita.protocol.primitives import Message
 from partita.secret import Secret
 
 if TYPE_CHECKING:
-    from partita.broker.requests.asked_about import Match
-    from partita.broker.requests.context import Answer
+    from partita.broker.api.asked_about import Match
+    from partita.broker.api.context import Answer
     from partita.broker.requests.dispatch import Exchange
     from partita.broker.running import RunningBroker
     from partita.broker.security.users import Users
@@ -34,11 +34,11 @@ T = TypeVar("T")
 Act = Callable[[], None]
 CLOCK_AHEAD_MS_MAX = 100 * 365 * 86_400_000
 """A hundred years: the clock must stay within what a timestamp holds."""
-_KEYS = {row.name.lower(): row.key for row in TABLE}
+_KEYS = {row.name.lower(): row.key for row in SERVED.values()}
 
 
 class ControlError(LookupError):
-    """What was to be changed is not there; the message says what is."""
+    """The thing to change does not exist; the message lists those that do."""
 
 
 class Control:
@@ -98,7 +98,7 @@ class Control:
 
     def _login_verb(self, what: str, user: str, act: Callable[[Users], None]) -> None:
         def on_loop() -> None:
-            users = self._running.services.users
+            users = self._running.services.users()
             act(users)
             if self._running.ready_made is not None:
                 self._running.ready_made.users = dict(users.plain)
@@ -282,7 +282,7 @@ class Control:
         """
 
         def prepare() -> Act:
-            return partial(self._running.services.groups.hold_load, self._runner(group_id).partition.index)
+            return partial(self._running.services.groups().hold_load, self._runner(group_id).partition.index)
 
         self._noted("load held", prepare, group_id=group_id)
 
@@ -290,7 +290,7 @@ class Control:
         """Let the group's coordinator load and serve: `broker.control.release_load("orders")`."""
 
         def prepare() -> Act:
-            return partial(self._running.services.groups.release_load, self._runner(group_id).partition.index)
+            return partial(self._running.services.groups().release_load, self._runner(group_id).partition.index)
 
         self._noted("load released", prepare, group_id=group_id)
 
@@ -299,7 +299,7 @@ class Control:
 
         def clear() -> None:
             self._running.faults.clear()
-            self._running.services.groups.release_loads()
+            self._running.services.groups().release_loads()
 
         self._noted("faults cleared", lambda: clear)
 
@@ -333,7 +333,7 @@ class Control:
         return self._on_loop(lambda: self._runner(group_id).node_id)
 
     def leader(self, topic: str, partition: int) -> int:
-        """The id of the node that leads a partition; -1 while nobody does."""
+        """Return the id of the node that leads a partition; -1 without a leader."""
         return self._on_loop(lambda: self._partition(topic, partition).leader)
 
     def move_leader(self, topic: str, partition: int, node: int) -> None:
@@ -444,7 +444,7 @@ class Control:
             raise ControlError(
                 f"nobody coordinates group {group_id}: {self._cluster.missing_nodes(len(self._cluster.alive))}"
             )
-        runner = self._running.services.groups.runner_of(group_id)
+        runner = self._running.services.groups().runner_of(group_id)
         if runner is None:
             raise ControlError(f"nobody coordinates group {group_id}: the partition has no leader")
         return runner
@@ -494,7 +494,7 @@ def _identity(group_id: str, coordinator: GroupCoordinator, member: str | None) 
 
 
 def _check_ms(ms: object) -> None:
-    """Raises ControlError for what is no time to wait."""
+    """Raises ControlError unless this is a time to wait."""
     if isinstance(ms, bool) or not isinstance(ms, int) or ms > CLOCK_AHEAD_MS_MAX:
         raise ControlError(f"ms must be a whole number up to {CLOCK_AHEAD_MS_MAX}, not {ms!r}")
     _at_least(0, ms=ms)
@@ -512,7 +512,7 @@ def _key(api: str) -> int | None:
         return None
     key = _KEYS.get(api.replace("_", "").lower())
     if key is None:
-        raise ControlError(f"no API {api}; served are {', '.join(row.name for row in TABLE)}")
+        raise ControlError(f"no API {api}; served are {', '.join(row.name for row in SERVED.values())}")
     return key
 
 

@@ -1,4 +1,4 @@
-"""What the steps of a coordinator become in the group log: which of them share a batch, and the batches' bytes."""
+"""The steps of a coordinator as batches of the group log: which steps share a batch, and the batches' bytes."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from partita.records.control import ABORT, COMMIT
 BATCH_BYTES = 512 * 1024
 """Steps share a batch up to this size; the records of one step are never parted."""
 Shared: TypeAlias = tuple[list[Record], Producer | None, Marker | None, list[Step]]
-"""Records of one batch, who wrote them, a marker behind them, and the steps they come from."""
+"""Records of one batch, their producer, a marker behind them, and the steps they come from."""
 
 
 def shared_batches(steps: list[Step], max_bytes: int = BATCH_BYTES) -> Iterator[Shared]:

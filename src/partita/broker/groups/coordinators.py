@@ -25,11 +25,16 @@ from partita.group import partition_for
 from partita.group.config import GroupConfig
 from partita.group.contract import NO_HANDOVER, GroupRequest, Handover
 from partita.group.refusals import first_check, not_here, refusal
+from partita.lazy import later
 from partita.protocol.error_codes import ErrorCode
 from partita.protocol.primitives import Structure
 
 if TYPE_CHECKING:
+    import uuid
+
     from partita.broker.nodes import Cluster
+else:
+    uuid = later("uuid")
 
 log = logging.getLogger("partita.broker")
 
@@ -37,7 +42,7 @@ REMEMBERED_GROUPS_MAX = 100_000
 
 
 class Asker(Protocol):
-    """Who asks about a group, at which version, and of which node."""
+    """The sender of a request about a group, its version, and the node it asks."""
 
     @property
     def node_id(self) -> int: ...
@@ -59,11 +64,12 @@ class Coordinators(ShardLeadership[ShardRunner]):
             all_settings(cluster.catalogue),
         )
         self.group_config = self._read_config()
+        self.new_runner: Callable[..., ShardRunner] = ShardRunner
         self.by_group: dict[str, ShardRunner] = {}
         self._first_handover = None if cluster.store.unclean else NO_HANDOVER
-        """For shards that nobody has led since the start, unless the last process said something of them."""
+        """For shards without a leader since the start, unless the last process left a handover for them."""
         self._handovers: dict[int, Handover | None] = {}
-        """What each shard left when it ended, for whoever loads it next."""
+        """The handover of each shard that ended, for its next leader."""
         self._take_handovers()
         self._lost_tails = LostTails(cluster)
         self._unforgotten: dict[str, set[int]] = {}
@@ -77,9 +83,7 @@ class Coordinators(ShardLeadership[ShardRunner]):
 
     def new_member_id(self, prefix: str) -> str:
         """A member id never given before: "<prefix>-<uuid>"."""
-        from uuid import uuid4
-
-        return f"{prefix}-{uuid4()}"
+        return f"{prefix}-{uuid.uuid4()}"
 
     def resign_all(self) -> None:
         """The offsets topic is gone, or the process stops: what shards leave is kept for the next start."""
@@ -92,7 +96,7 @@ class Coordinators(ShardLeadership[ShardRunner]):
         return None if topic is None else topic.partitions[partition_for(group_id, len(topic.partitions))]
 
     def runner_of(self, group_id: str) -> ShardRunner | None:
-        """The group's shard, on whichever node; None while nobody leads it."""
+        """Return the group's shard, on any node; None while it has no leader."""
         runner = self.by_group.get(group_id)
         if runner is not None:
             return runner
@@ -139,7 +143,7 @@ class Coordinators(ShardLeadership[ShardRunner]):
         self._settle_forgotten()
 
     def forgotten(self, names: Collection[str]) -> asyncio.Future[None] | None:
-        """What is done once no shard's log gives an offset of these topics back; None when that is so already."""
+        """Return a future that ends once no shard's log restores offsets of these topics; None if so already."""
         if not any(name in self._unforgotten for name in names):
             return None
         waiting: asyncio.Future[None] = self.cluster.loop.create_future()
@@ -152,9 +156,10 @@ class Coordinators(ShardLeadership[ShardRunner]):
         self._settle_forgotten()
 
     def _settle_forgotten(self) -> None:
-        for name in [name for name, left in self._unforgotten.items() if not left]:
+        forgotten = [name for name, left in self._unforgotten.items() if not left]
+        for name in forgotten:
             del self._unforgotten[name]
-            self.cluster.catalogue.offsets_forgotten(name)
+        self.cluster.catalogue.offsets_forgotten(forgotten)
         for names, waiting in self._waiting:
             if not waiting.done() and not any(name in self._unforgotten for name in names):
                 waiting.set_result(None)
@@ -173,7 +178,7 @@ class Coordinators(ShardLeadership[ShardRunner]):
             runner.set_consumer_groups(self._consumer_groups)
 
     def _take_handovers(self) -> None:
-        """Read what the last process left. What cannot be read counts as an unclean stop."""
+        """Read the last process's handovers. An unreadable file counts as an unclean stop."""
         store = self.cluster.store
         content, store.handover = store.handover, None
         if content is not None:
@@ -184,8 +189,8 @@ class Coordinators(ShardLeadership[ShardRunner]):
                 self._first_handover = None
 
     def load_shard(self, partition: Partition, *, is_held: bool) -> None:
-        """Load the shard with what its last leader left, if that is known."""
-        runner = self.runners[partition.index] = ShardRunner(
+        """Load the shard with its last leader's handover, if there is one."""
+        runner = self.runners[partition.index] = self.new_runner(
             self.cluster,
             partition,
             self.group_config,
@@ -204,7 +209,7 @@ class Coordinators(ShardLeadership[ShardRunner]):
             runner.load(handover)
 
     def end_shard(self, runner: ShardRunner) -> None:
-        """Resign, and keep what is left for whoever loads the shard next."""
+        """Resign, and keep the handover for the shard's next leader."""
         self.by_group.clear()
         self._handovers[runner.partition.index] = runner.resign()
 
@@ -212,7 +217,7 @@ class Coordinators(ShardLeadership[ShardRunner]):
         return sum(runner.coordinator.groups_count for runner in self.runners.values())
 
     def _read_config(self) -> GroupConfig:
-        """The settings of the groups: the broker's, and what the offsets topic says of its batches."""
+        """Return the settings of the groups: the broker's, and the offsets topic's settings for its batches."""
         topic = self.cluster.catalogue.get(OFFSETS_TOPIC)
         config = self.cluster.config
         max_bytes = config.int("message.max.bytes") if topic is None else topic.config.int("max.message.bytes")

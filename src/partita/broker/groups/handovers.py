@@ -1,4 +1,4 @@
-"""What the coordinators leave for the next start of the broker, as the text of one small file.
+"""The coordinators' handovers to the next start of the broker, as the text of one small file.
 
 An orderly stop writes it, the next start reads it once. Silences are in milliseconds. (Museum 73: restarts must not
 keep dead members alive.)
@@ -18,7 +18,7 @@ def encode_handovers(handovers: Mapping[int, Handover | None]) -> bytes:
 
 
 def decode_handovers(content: bytes) -> dict[int, Handover | None]:
-    """What `encode_handovers` was given. Raises ValueError for anything else."""
+    """Return the argument of `encode_handovers`. Raises ValueError for any other content."""
     try:
         return {int(index): _handover(plain) for index, plain in json.loads(content).items()}
     except (AttributeError, KeyError, TypeError) as error:

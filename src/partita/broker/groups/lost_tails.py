@@ -1,4 +1,4 @@
-"""After an unclean stop: which commits lie beyond what is left of their partitions, and were not meant to.
+"""After an unclean stop: commits beyond the end of a partition's log that were not beyond it when written.
 
 A commit beyond the end of its log is marked with a record header when it is written; Kafka's readers of
 `__consumer_offsets` look at keys and values only. At a shard's first load after an unclean stop every other commit
@@ -16,6 +16,7 @@ from partita.group.coordinator import GroupCoordinator
 from partita.group.offsets.clamp import Beyond, beyond_ends, offset_of
 from partita.group.records.hard_state import TopicPartition
 from partita.group.records.replay_batch import split_key
+from partita.lazy import later
 from partita.log.durability import Durability
 from partita.log.storage import StorageError
 from partita.log.transaction_markers import bytes_of
@@ -24,7 +25,10 @@ from partita.records.header import iter_batches
 if TYPE_CHECKING:
     from partita.broker.nodes import Cluster
     from partita.log.partition_log import PartitionLog
+    from partita.records import batch as record_batch
     from partita.records.builder import Headers
+else:
+    record_batch = later("partita.records.batch")
 
 log = logging.getLogger("partita.broker")
 
@@ -44,7 +48,7 @@ class LostTails:
         self._checked: set[int] = set()
 
     def headers_of(self, record: Record) -> Headers:
-        """What to write with a record of the group log."""
+        """Return the headers to write with a record of the group log."""
         key, value = record
         if value is None or not self._marks or key[0] or key[1] > 1:
             return ()
@@ -76,7 +80,7 @@ class LostTails:
             )
 
     def find(self, coordinator: GroupCoordinator, group_log: PartitionLog) -> Iterator[list[Beyond]]:
-        """Yield, between slices, what is found so far; the last list is the answer. Raises StorageError."""
+        """Yield, between slices, the commits found so far; the last list is the answer. Raises StorageError."""
         coordinator.hard_state.settle()
         ends: dict[TopicPartition, int | None] = {}
 
@@ -103,7 +107,7 @@ class LostTails:
         return 0 if partition.is_untouched else partition.log.report.log_end_offset
 
     def _without_marked(self, found: list[Beyond], group_log: PartitionLog) -> Iterator[list[Beyond]]:
-        """Read the group log once more, for the headers that a load passes over; drop what is marked from `found`."""
+        """Read the group log once more, for the headers that a load skips; drop marked commits from `found`."""
         marked = dict.fromkeys(((beyond.key, beyond.value) for beyond in found), False)
         offset = group_log.log_start_offset
         while offset < group_log.log_end_offset:
@@ -116,9 +120,7 @@ class LostTails:
 
 
 def _note_marks(batch: memoryview, marked: dict[tuple[bytes, bytes], bool]) -> None:
-    from partita.records.batch import iter_records
-
-    for record in iter_records(batch, check_crcs=False):
+    for record in record_batch.iter_records(batch, check_crcs=False):
         named = (bytes_of(record.key or b""), bytes_of(record.value or b""))
         if named in marked:
             marked[named] = any(name == AHEAD for name, _ in record.headers)

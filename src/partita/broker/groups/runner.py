@@ -19,7 +19,7 @@ from partita.broker.groups.batching import encode, shared_batches
 from partita.broker.groups.jobs import Jobs
 from partita.broker.groups.lost_tails import LostTails
 from partita.broker.groups.reply_gate import Call, ReplyGate, refuse, release
-from partita.broker.shard_leadership import State, load_in_slices
+from partita.broker.shard_life import RETRY_MS_MAX, ShardLife, State, Wording
 from partita.group.config import GroupConfig
 from partita.group.contract import NO_HANDOVER, GroupRequest, Handover, Job, Marker, Producer, Record, Step
 from partita.group.coordinator import GroupCoordinator
@@ -28,12 +28,11 @@ from partita.group.offsets.clamp import Beyond
 from partita.group.refusals import first_check, not_here, refusal, while_loading
 from partita.group.requests import DescribeConsumerGroup, DescribeGroup, FetchOffsets, ListShardGroups
 from partita.group.state.consumers import TopicImage
-from partita.log.partition_log import AppendRefused
 from partita.log.storage import StorageError, StorageFull
 from partita.protocol.error_codes import ErrorCode
 from partita.protocol.messages.heartbeat import HeartbeatRequest
 from partita.protocol.primitives import MalformedRequest, Structure
-from partita.records.header import InvalidBatch, iter_batches
+from partita.records.header import BatchHeader
 
 if TYPE_CHECKING:
     from partita.broker.nodes import Cluster
@@ -41,17 +40,13 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("partita.broker")
 
-_EXPECTED = (StorageError, AppendRefused, InvalidBatch)
-"""What ends a shard's life until the next replay without being a defect of ours: it is logged without a traceback."""
 _READ_ONLY = (HeartbeatRequest, FetchOffsets, DescribeGroup, DescribeConsumerGroup, ListShardGroups)
-_RETRY_MS, _RETRY_MS_MAX = 50, 5000
-"""How long a shard waits that failed twice in a row, before its log is replayed again; doubled each time."""
 _ROOM_BYTES = 64 << 10
 _LOOK_FOR_ROOM_MS = 100
 
 
 class ForConsumerGroups(NamedTuple):
-    """What all shards of a process share for KIP-848 groups."""
+    """The state that all shards of a process share for KIP-848 groups."""
 
     topics: TopicImage
     assignors: Mapping[str, Assignor]
@@ -60,8 +55,11 @@ class ForConsumerGroups(NamedTuple):
     """Of groups that have some of their own."""
 
 
-class ShardRunner:
+class ShardRunner(ShardLife):
     """One shard on the node that leads its partition, for one leader epoch."""
+
+    coordinator_class = GroupCoordinator
+    wording = Wording("shard", "its groups", "", "offsets.load.buffer.size")
 
     def __init__(
         self,
@@ -74,17 +72,12 @@ class ShardRunner:
         groups_held: Callable[[], int],
         consumer_groups: ForConsumerGroups,
     ) -> None:
-        self._cluster = cluster
-        self._loop = cluster.loop
+        super().__init__(cluster, partition)
         self._config = config
         self._new_member_id = new_member_id
         self._lost_tails = lost_tails
         self._groups_held = groups_held
         self._consumer_groups = consumer_groups
-        self.partition = partition
-        self.node_id = partition.leader
-        self.leader_epoch = partition.leader_epoch
-        self.state = State.LOADING
         self.is_open = False
         """Whether an answer may leave at once: loaded, and nothing decided waits to become durable."""
         self.coordinator = self._new_coordinator()
@@ -93,17 +86,10 @@ class ShardRunner:
         """Steps decided and not yet appended; nothing may be answered before them."""
         self.gate = ReplyGate()
         """Steps whose records are in the log and not yet durable."""
-        self._end_offset = 0
         self._tombstones_end = 0
         self._flush_soon = False
-        self._timer: asyncio.TimerHandle | None = None
-        self._timer_ms = 0
-        self._load: asyncio.Task[None] | None = None
         self._handover: Handover | None = None
-        """What the load under way was told; None also while there is none."""
-        self._is_held = False
-        self._retry: asyncio.TimerHandle | None = None
-        self._failed_in_a_row = 0
+        """The handover of the load under way; None also while there is none."""
         self._is_full = False
         """Whether an append found the disk full; requests that write are refused until there is room."""
         self._looked_for_room_ms = 0
@@ -122,31 +108,18 @@ class ShardRunner:
 
         `handover` is what `resign` returned last; None if the shard did not end in order, or records may be lost.
         """
-        self._retry = None
         self._handover = handover
-        self._is_held = False
-        self._load = load_in_slices(
-            self._loop,
-            self._replay(),
-            is_wanted=lambda: self.state is State.LOADING,
-            loaded=self._loaded,
-            failed=self._load_failed,
-        )
+        self.begin()
 
     def hold(self, handover: Handover | None) -> None:
         """Be loading, as after `load`, and do not begin before `go_on`."""
         self._handover = handover
-        self._is_held = True
-
-    def go_on(self) -> None:
-        """Begin the load if it was held."""
-        if self._is_held and self.state is State.LOADING:
-            self.load(self._handover)
+        self.be_held()
 
     def resign(self) -> Handover | None:
         """Give the shard up: parked and gated callers get NOT_COORDINATOR; nothing is written.
 
-        Returns what whoever loads the shard next should be told; None if this shard cannot tell.
+        Returns the handover for the shard's next leader; None if this shard has none to give.
         """
         if self.state is State.ACTIVE:
             self._flush()
@@ -198,7 +171,7 @@ class ShardRunner:
         self.coordinator.group_settings = given.settings
 
     def _start(self, job: Job) -> None:
-        """Run the job beside the loop; what it comes to concerns this very coordinator and no later one."""
+        """Run the job beside the loop; its result goes to this very coordinator and no later one."""
         coordinator = self.coordinator
 
         def done(outcome: object) -> None:
@@ -212,12 +185,6 @@ class ShardRunner:
             self.take(step)
 
         self._consumer_groups.jobs.run(job, done)
-
-    async def settle(self) -> None:
-        """Wait for a load that was under way to notice that it is over."""
-        if self._load is not None:
-            self._load.cancel()
-            await asyncio.gather(self._load, return_exceptions=True)
 
     # -- requests --------------------------------------------------------------------------------------------------
 
@@ -257,7 +224,7 @@ class ShardRunner:
         self._arm()
 
     def _take_in_line(self, step: Step) -> None:
-        """The step writes, or what was decided before it is not durable yet."""
+        """Queue a step that writes, or that follows an undurable decision."""
         if step.records or step.marker is not None:
             self.unwritten.append(step)
             if not self._flush_soon:
@@ -274,7 +241,7 @@ class ShardRunner:
         self._note_open()
 
     def _publish(self, step: Step) -> None:
-        """Tell what happened; not before it is in the log, for what is not in there did not happen."""
+        """Publish the step's events; not before they are in the log, for only then have they happened."""
         if step.notes:
             self._cluster.notes.publish(step.notes)
 
@@ -299,6 +266,10 @@ class ShardRunner:
                     self._publish(step)
                     self.gate.add(self._end_offset, step, due_ms)
         except Exception as error:
+            if self.state is not State.ACTIVE:  # the append has ended the shard by itself, as a lost log does
+                for step in steps[len(appended) :]:
+                    refuse(step, not_here)
+                return
             self.unwritten = steps[len(appended) :]
             self._is_full = isinstance(error, StorageFull)
             self._restart("append failed", error)
@@ -334,54 +305,6 @@ class ShardRunner:
             self.partition.log.watch(self._release_durable)
         self._note_open()
 
-    def _restart(self, what: str, error: Exception) -> None:
-        """Drop the shard and replay the log: to clients a coordinator failover.
-
-        The first time at once; when it fails again before anything was appended, after a pause that doubles.
-        """
-        failure = self._failure()
-        if failure is not None:
-            self.fail(failure)
-            return
-        reason = f"{what}: {error}"
-        traceback = None if isinstance(error, _EXPECTED) else error
-        log.warning("shard %d is replayed: %s", self.partition.index, reason, exc_info=traceback)
-        self._cluster.notes.control("shard replayed", shard=self.partition.index, reason=reason)
-        self._drop(State.LOADING)
-        self._renew()
-        self._failed_in_a_row += 1
-        if self._failed_in_a_row == 1:
-            self.load(None)
-        else:
-            self._load_later()
-
-    def _load_later(self) -> None:
-        delay_ms = min(_RETRY_MS * 2 ** min(self._failed_in_a_row, 16), _RETRY_MS_MAX)
-        self._retry = self._loop.call_later(delay_ms / 1000, self._load_again)
-
-    def _load_again(self) -> None:
-        self.state = State.LOADING
-        self.load(None)
-
-    def _renew(self) -> None:
-        self.coordinator = self._new_coordinator()
-        self.heartbeat, self.classic_groups = self.coordinator.heartbeat, self.coordinator.groups
-        self._end_offset = 0
-
-    def fail(self, reason: str) -> None:
-        """The log has failed: callers get NOT_COORDINATOR, and nothing is replayed."""
-        if self.state in (State.FAILED, State.CLOSED):
-            return
-        if self._cluster.store.failure is None:
-            log.error("shard %d has lost its log, its groups answer NOT_COORDINATOR: %s", self.partition.index, reason)
-            self._cluster.notes.control("shard failed", shard=self.partition.index, reason=reason)
-        self._drop(State.FAILED)
-
-    def _failure(self) -> str | None:
-        """Why the shard's log takes no appends any more; None while it does."""
-        opened = self.partition.opened_log
-        return self._cluster.store.failure or (None if opened is None else opened.failure)
-
     def _has_room(self) -> bool:
         """Look whether the full disk has room again, at most every 100 ms."""
         now_ms = self._cluster.clock.mono_ms()
@@ -394,15 +317,14 @@ class ShardRunner:
             log.warning("shard %d cannot tell whether there is room: %s", self.partition.index, error)
         return not self._is_full
 
-    def _drop(self, state: State) -> None:
-        """End this coordinator: gated replies become NOT_COORDINATOR, parked requests are answered so, timers stop."""
-        was_active = self.state is State.ACTIVE
-        self.state = state
+    def _renew(self) -> None:
+        self.coordinator = self._new_coordinator()
+        self.heartbeat, self.classic_groups = self.coordinator.heartbeat, self.coordinator.groups
+        self._handover = None
+
+    def _dropped(self, was: State) -> None:
+        """End this coordinator: gated replies become NOT_COORDINATOR, parked requests are answered so."""
         self.is_open = False
-        for timer in (self._timer, self._retry):
-            if timer is not None:
-                timer.cancel()
-        self._timer = self._retry = None
         self.gate.drop()
         opened = self.partition.opened_log
         if opened is not None:
@@ -412,29 +334,17 @@ class ShardRunner:
         for step in unwritten:
             refuse(step, not_here)
         refuse(self.coordinator.abandon(), not_here)
-        if was_active:
+        if was is State.ACTIVE:
             release(self.coordinator.unload(ErrorCode.NOT_COORDINATOR))
 
-    def _replay(self) -> Iterator[bool]:
-        """Replay the log from its start to its end, not only to the high watermark; yields between slices."""
-        if self.partition.is_untouched:
-            return
-        partition_log = self.partition.log
-        slice_bytes = self._cluster.config.int("offsets.load.buffer.size")
-        offset = partition_log.log_start_offset
-        while offset < partition_log.log_end_offset:
-            view = partition_log.read(offset, slice_bytes, up_to=partition_log.log_end_offset)
-            if not view:
-                break
-            for header, batch in iter_batches(view):
-                self.coordinator.replay_batch(batch)
-                offset = header.next_offset
-            if offset < partition_log.log_end_offset:
-                yield True
-        self._end_offset = partition_log.log_end_offset
+    def _replay_batch(self, header: BatchHeader, batch: memoryview) -> None:
+        self.coordinator.replay_batch(batch)
+
+    def _look_back(self) -> Iterator[object]:
+        """Find the commits that an unclean stop left beyond the ends of their logs."""
         self._lost = []
         if self._lost_tails.is_owed(self.partition.index):
-            for found in self._lost_tails.find(self.coordinator, partition_log):
+            for found in self._lost_tails.find(self.coordinator, self.partition.log):
                 self._lost = found
                 yield True
 
@@ -466,24 +376,9 @@ class ShardRunner:
             self._lost_tails.settled(self.partition.index, self._lost)
             self._lost = []
 
-    def _load_failed(self, error: Exception) -> None:
-        """Nobody can be answered. The load is tried again after a pause, unless the log itself has failed."""
-        log.error(
-            "shard %d: load failed, its groups answer NOT_COORDINATOR: %s",
-            self.partition.index,
-            error,
-            exc_info=None if isinstance(error, _EXPECTED) else error,
-        )
-        self._cluster.notes.control("load failed", shard=self.partition.index, error=str(error))
-        self._drop(State.FAILED)
-        if self._failure() is None:
-            self._failed_in_a_row += 1
-            self._renew()
-            self._load_later()
-
     def _new_coordinator(self) -> GroupCoordinator:
         given = self._consumer_groups
-        coordinator = GroupCoordinator(
+        coordinator = self.coordinator_class(
             self._config, self._new_member_id, self._groups_held, topics=given.topics, assignors=given.assignors
         )
         coordinator.group_settings = given.settings
@@ -500,7 +395,7 @@ class ShardRunner:
             due = self.coordinator.next_deadline_ms()
             if due is not None and due <= now.mono_ms:
                 if self._is_full and not self._has_room():
-                    self._arm_at(now.mono_ms + _RETRY_MS_MAX)
+                    self._arm_at(now.mono_ms + RETRY_MS_MAX, self.on_timer)
                     return
                 try:
                     step = self.coordinator.on_deadline(now)
@@ -521,13 +416,4 @@ class ShardRunner:
             if due is None or (gate_due is not None and gate_due < due):
                 due = gate_due
         if due is not None and (self._timer is None or due < self._timer_ms):
-            self._arm_at(due)
-
-    def _arm_at(self, due: int) -> None:
-        if self._timer is not None:
-            if self._timer_ms <= due:
-                return
-            self._timer.cancel()
-        delay_ms = max(0, due - self._cluster.clock.mono_ms())
-        self._timer_ms = due
-        self._timer = self._loop.call_later(delay_ms / 1000, self.on_timer)
+            self._arm_at(due, self.on_timer)

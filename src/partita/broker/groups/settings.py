@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from partita.broker.topics.catalogue import TopicCatalogue
 
 KIND = "group-config"
-"""What settings of groups are called in the catalogue."""
+"""The kind of group settings in the catalogue."""
 SESSION, HEARTBEAT = "consumer.session.timeout.ms", "consumer.heartbeat.interval.ms"
 OPTIONS: dict[str, Option] = {
     option.name: option
@@ -39,23 +39,23 @@ _BOUNDS = (
 
 
 def settings_of(catalogue: TopicCatalogue, group_id: str) -> Mapping[str, int]:
-    """What is set for this group."""
+    """Return the settings of this group."""
     found: Mapping[str, int] = all_settings(catalogue).get(group_id, {})
     return found
 
 
 def all_settings(catalogue: TopicCatalogue) -> Mapping[str, Mapping[str, int]]:
-    """What is set, by group id."""
+    """Return all settings, by group id."""
     return catalogue.kept.get(KIND, {})
 
 
 def change(catalogue: TopicCatalogue, group_id: str, settings: Mapping[str, int]) -> None:
-    """Replace what is set for this group. Raises StorageError."""
+    """Replace the settings of this group. Raises StorageError."""
     catalogue.keep(KIND, {group_id: dict(settings) or None})
 
 
 def parsed(config: BrokerConfig, given: Mapping[str, str | None]) -> dict[str, int]:
-    """The settings as numbers. Raises ConfigError for what is unknown, no number, or out of the broker's bounds."""
+    """Return the settings as numbers. Raises ConfigError if unknown, no number, or out of the broker's bounds."""
     values: dict[str, int] = {}
     for name, text in given.items():
         option = OPTIONS.get(name)

@@ -1,4 +1,4 @@
-"""The topics of the catalogue as KIP-848 groups see them: partitions, racks, and a version that tells of changes."""
+"""The catalogue's topics as KIP-848 groups see them: partitions, racks, and a version that changes with them."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""What AlterConfigs and IncrementalAlterConfigs check and do alike. (Kafka: ConfigAdminManager.)
+"""The common checks and changes of AlterConfigs and IncrementalAlterConfigs. (Kafka: ConfigAdminManager.)
 
 Topic settings change at once; of the broker's only those that Kafka can change while running.
 
-A broker option nobody knows is kept, as Kafka keeps it: it has no use here, and is described without its value.
+An unknown broker option is kept, as Kafka keeps it: it has no use here, and is described without its value.
 
 Deviation: with several nodes in one process, a broker option that is changed on one node changes on all of them;
 Kafka keeps the options of each broker apart.
@@ -10,20 +10,71 @@ Kafka keeps the options of each broker apart.
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
-from typing import Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 
+from partita.broker.api.context import RequestContext
+from partita.broker.api.needs import REFUSED_WITH, Verdict, completed, part_refused
+from partita.broker.api.slices import Steps
 from partita.broker.config import ConfigError, broker_option
 from partita.broker.groups.settings import parsed, settings_of
 from partita.broker.options import Value
-from partita.broker.requests.context import RequestContext
 from partita.broker.topics.catalogue import Topic, name_problem
-from partita.broker.topics.checks import Refused
+from partita.broker.topics.checks import Refused, stored
 from partita.protocol.error_codes import ErrorCode
+from partita.security.rights.operations import Operation, ResourceType
+
+if TYPE_CHECKING:
+    from partita.broker.permits.rights import Asking
 
 TOPIC, BROKER, BROKER_LOGGER, CLIENT_METRICS, GROUP = 2, 4, 8, 16, 32
 """Kinds of resources."""
+_NEEDED_ON = {
+    TOPIC: ResourceType.TOPIC, GROUP: ResourceType.GROUP,
+    BROKER: ResourceType.CLUSTER, BROKER_LOGGER: ResourceType.CLUSTER, CLIENT_METRICS: ResourceType.CLUSTER,
+}  # fmt: skip
+
+
+class NeedsOnResources(NamedTuple):
+    """Each resource needs a right: on the topic, on the group, or for the others on the cluster."""
+
+    operation: Operation
+    answers: str
+    """The list of the response that the refused resources are added to."""
+
+    def __call__(self, asking: Asking, request: Any) -> Verdict | None:
+        kept: list[Any] = []
+        out: dict[ErrorCode, list[Any]] = defaultdict(list)
+        for resource in request.resources:
+            kind = _NEEDED_ON.get(resource.resource_type)
+            names = (resource.resource_name,) if kind in (ResourceType.TOPIC, ResourceType.GROUP) else ()
+            if kind is None or asking.may(self.operation, kind, *names):
+                kept.append(resource)
+            else:
+                out[REFUSED_WITH[kind]].append(resource)
+        request.resources = []
+        answers = self.answers
+        parts = [part_refused(asking, request, code, "resources", each, answers) for code, each in out.items()]
+        request.resources = kept
+        if not parts:
+            return None
+        entries = [entry for part in parts for entry in getattr(part.answer, answers)]
+        if kept:
+            return completed(entries, answers)
+        whole = parts[0].answer
+        setattr(whole, answers, entries)
+        return Verdict(whole)
+
+    @property
+    def needed(self) -> str:
+        """In words, for the documents."""
+        return f"{self.operation.name} on the TOPIC, the GROUP, or for brokers and loggers on the CLUSTER"
+
+    @property
+    def outcome(self) -> str:
+        """The form of a refusal, for the documents."""
+        return "TOPIC_, GROUP_ or CLUSTER_AUTHORIZATION_FAILED for it, the others go on"
 
 
 class _Config(Protocol):
@@ -44,18 +95,20 @@ Answered = TypeVar("Answered")
 
 def each_alone(
     resources: Sequence[Resource], alter: Callable[[Resource], None], kind: Callable[..., Answered]
-) -> list[Answered]:
-    """Alter the resources and answer how it went: each succeeds or fails alone and as a whole."""
+) -> Steps[list[Answered]]:
+    """Alter the resources and return the results: each succeeds or fails alone and as a whole."""
     answers = []
     asked = Counter((resource.resource_type, resource.resource_name) for resource in resources)
     for resource in resources:
+        yield None
         code, message = ErrorCode.NONE, None
         try:
             if asked[resource.resource_type, resource.resource_name] > 1:
                 raise Refused(ErrorCode.INVALID_REQUEST, "Each resource must appear at most once.")
             if len({config.name for config in resource.configs}) != len(resource.configs):
                 raise Refused(ErrorCode.INVALID_REQUEST, "Error due to duplicate config keys")
-            alter(resource)
+            with stored():
+                alter(resource)
         except Refused as refused:
             code, message = refused.code, str(refused)
         except ConfigError as error:
@@ -136,9 +189,9 @@ def change_broker(ctx: RequestContext, broker: str, changes: Mapping[str, Value]
     if fixed:
         listed = ", ".join(fixed)
         raise Refused(ErrorCode.INVALID_REQUEST, f"Cannot update these configs dynamically: [{listed}]")
-    if ctx.services.guards is not None:
-        ctx.services.guards.check(changes)
+    if ctx.guards is not None:
+        ctx.guards.check(changes)
     if not validate_only:
-        for name, value in changes.items():
-            if value is not None or name in changed_options(ctx, broker):
-                ctx.catalogue.configure_broker(name, value, of_nodes=bool(broker))
+        known = changed_options(ctx, broker)
+        new = {name: value for name, value in changes.items() if value is not None or name in known}
+        ctx.catalogue.configure_broker(new, of_nodes=bool(broker))

@@ -1,14 +1,15 @@
-"""What produce, fetch and the offset look-ups check first: is the partition here, and does the client know its leader?
+"""First checks of produce, fetch and the offset look-ups: is the partition here, and does the client know its leader?
 
 Upstream: Partition.checkCurrentLeaderEpoch, ReplicaManager.getPartitionOrError.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Protocol, TypeVar
 
-from partita.broker.requests.context import RequestContext
+from partita.broker.api.context import RequestContext
+from partita.broker.api.slices import Steps
 from partita.broker.topics.catalogue import NO_LEADER, Partition, Topic
 from partita.protocol.error_codes import ErrorCode
 
@@ -57,32 +58,39 @@ def find(
     return partition
 
 
-def take_out_missing(topic: Topic | None, asked: AskedTopic) -> list[int]:
+def take_out_missing(topic: Topic | None, asked: AskedTopic) -> Steps[list[int]]:
     """Leave in `asked` only partitions that exist; return the others."""
     existing = 0 if topic is None else len(topic.partitions)
-    missing = [p.partition_index for p in asked.partitions if not 0 <= p.partition_index < existing]
-    if missing:
-        asked.partitions = [p for p in asked.partitions if 0 <= p.partition_index < existing]
+    partitions, asked.partitions, missing = asked.partitions, [], []
+    for part in partitions:
+        yield None
+        if 0 <= part.partition_index < existing:
+            asked.partitions.append(part)
+        else:
+            missing.append(part.partition_index)
     return missing
 
 
 def described(
-    ctx: RequestContext, partitions: Iterable[Partition], kind: Callable[..., DescribedPartition]
-) -> list[DescribedPartition]:
-    """What Metadata and DescribeTopicPartitions tell of partitions; a replica is in sync while its node lives."""
+    ctx: RequestContext, partitions: Sequence[Partition], kind: Callable[..., DescribedPartition]
+) -> Steps[list[DescribedPartition]]:
+    """Describe partitions for Metadata and DescribeTopicPartitions; a replica is in sync while its node lives."""
     alive = {node.node_id for node in ctx.cluster.alive}
-    return [
-        kind(
-            error_code=ErrorCode.LEADER_NOT_AVAILABLE if p.leader == NO_LEADER else ErrorCode.NONE,
-            partition_index=p.index,
-            leader_id=p.leader,
-            leader_epoch=p.leader_epoch,
-            replica_nodes=p.replicas,
-            isr_nodes=[node for node in p.replicas if node in alive],
-            offline_replicas=[node for node in p.replicas if node not in alive],
+    found = []
+    for p in partitions:
+        yield None
+        found.append(
+            kind(
+                error_code=ErrorCode.LEADER_NOT_AVAILABLE if p.leader == NO_LEADER else ErrorCode.NONE,
+                partition_index=p.index,
+                leader_id=p.leader,
+                leader_epoch=p.leader_epoch,
+                replica_nodes=p.replicas,
+                isr_nodes=[node for node in p.replicas if node in alive],
+                offline_replicas=[node for node in p.replicas if node not in alive],
+            )
         )
-        for p in partitions
-    ]
+    return found
 
 
 def endpoints(ctx: RequestContext, leaders: Iterable[int], kind: type[Endpoint]) -> list[Endpoint]:
@@ -97,7 +105,7 @@ def merged(
     answered: Iterable[AnsweredTopicOfApi],
     key: Callable[[AnsweredTopicOfApi], TopicKey],
 ) -> list[AnsweredTopicOfApi]:
-    """Topics with what the handler refused first, then what the shard answered."""
+    """Return the topics that the handler refused, then the shard's answers."""
     for topic in answered:
         entry = refused.setdefault(key(topic), topic)
         if entry is not topic:

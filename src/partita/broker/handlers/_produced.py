@@ -1,4 +1,4 @@
-"""What a topic's settings want done with the records of a produced batch: checks, another codec. (LogValidator.)
+"""The work that a topic's settings require on a produced batch: checks, another codec. (LogValidator.)
 
 Small batches are worked on at once, large ones beside the event loop; nothing is appended here.
 """
@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from partita.broker.config import TopicConfig
+from partita.lazy import later
 from partita.now import Now
 from partita.protocol.error_codes import ErrorCode
 from partita.protocol.messages.produce import BatchIndexAndErrorMessage
@@ -17,7 +18,11 @@ from partita.records.header import CODEC_NAMES, BatchHeader, InvalidBatch, read_
 from partita.records.validate import inflated_bytes_max
 
 if TYPE_CHECKING:
-    from partita.records.opened.inspect import Checked, RecordChecks
+    from partita.records.opened import inspect as inspect_records
+    from partita.records.opened import recompress as opened_recompress
+else:
+    inspect_records = later("partita.records.opened.inspect")
+    opened_recompress = later("partita.records.opened.recompress")
 
 PRODUCERS_CODEC = "producer"
 
@@ -35,10 +40,10 @@ class RecordsRejected(InvalidBatch):
 
 @dataclass(frozen=True, slots=True)
 class RecordWork:
-    """What to do with a batch: check its records, give it another codec."""
+    """The work on one batch: check its records, recompress it."""
 
     where: str
-    checks: RecordChecks | None
+    checks: inspect_records.RecordChecks | None
     fixes_max_timestamp: bool
     codec: int | None
     level: int | None
@@ -46,26 +51,22 @@ class RecordWork:
 
     def is_long(self, header: BatchHeader) -> bool:
         """Whether to do it beside the event loop."""
-        from partita.records.opened.inspect import is_long
-
-        return is_long(header)
+        return inspect_records.is_long(header)
 
     def run(self, batch: Buffer) -> Buffer:
         """Return the batch to append. Raises InvalidBatch. Looks at nothing that changes, so any thread may run it."""
         if self.checks is not None:
-            from partita.records.opened.inspect import check_records
-
-            checked = check_records(batch, self.checks)
+            checked = inspect_records.check_records(batch, self.checks)
             if checked.keyless_count or checked.mistimed_count:
-                raise self._rejected(checked)
+                raise self._rejected(checked, self.checks)
             if self.fixes_max_timestamp and checked.max_timestamp != read_header(batch).max_timestamp:
                 batch = with_max_timestamp(batch, checked.max_timestamp)
         return batch if self.codec is None else self._recoded(batch, self.codec)
 
     def _recoded(self, batch: Buffer, codec: int) -> Buffer:
-        from partita.records.opened.recompress import recompress
-
-        recoded = recompress(batch, codec, self.level, max_bytes=inflated_bytes_max(self.max_message_bytes))
+        recoded = opened_recompress.recompress(
+            batch, codec, self.level, max_bytes=inflated_bytes_max(self.max_message_bytes)
+        )
         if len(recoded) > self.max_message_bytes:
             reason = (
                 f"record batch of {len(recoded)} bytes as {CODEC_NAMES[codec]}; "
@@ -74,24 +75,26 @@ class RecordWork:
             raise InvalidBatch(ErrorCode.MESSAGE_TOO_LARGE, reason)
         return recoded
 
-    def _rejected(self, checked: Checked) -> RecordsRejected:
-        text = (
-            f"Compacted topic cannot accept message without key in topic partition {self.where}."
-            if checked.keyless_count
-            else f"Timestamp of message in topic partition {self.where} is out of range."
+    def _rejected(self, checked: inspect_records.Checked, checks: inspect_records.RecordChecks) -> RecordsRejected:
+        keyless = f"Compacted topic cannot accept message without key in topic partition {self.where}."
+        mistimed = (
+            f"Timestamp of message in topic partition {self.where} is out of range. "
+            f"The timestamp should be within [{checks.earliest}, {checks.latest}]."
         )
+        texts = {**dict.fromkeys(checked.keyless, keyless), **dict.fromkeys(checked.mistimed, mistimed)}
         errors = [
-            BatchIndexAndErrorMessage(batch_index=place, batch_index_error_message=text) for place in checked.rejected
+            BatchIndexAndErrorMessage(batch_index=place, batch_index_error_message=texts[place])
+            for place in sorted(texts)
         ]
-        if checked.keyless_count:
-            return RecordsRejected(ErrorCode.INVALID_RECORD, "One or more records have been rejected", errors)
-        reason = "One or more records have been rejected due to invalid timestamp"
-        return RecordsRejected(ErrorCode.INVALID_TIMESTAMP, reason, errors)
+        if checked.mistimed_count:
+            reason = "One or more records have been rejected due to invalid timestamp"
+            return RecordsRejected(ErrorCode.INVALID_TIMESTAMP, reason, errors)
+        return RecordsRejected(ErrorCode.INVALID_RECORD, "One or more records have been rejected", errors)
 
 
-def record_work(config: TopicConfig, where: str, now: Now) -> RecordWork | None:
-    """What the settings of a topic want done with each batch; None when the records need not be looked at."""
-    is_full = config.broker.text("partita.validate.records") == "full"
+def record_work(config: TopicConfig, where: str, now: Now, *, checks_times: bool = False) -> RecordWork | None:
+    """Return the work that a topic's settings require on each batch; None when the records need not be read."""
+    is_full = checks_times or config.broker.text("partita.validate.records") == "full"
     is_compacted = "compact" in config.list("cleanup.policy")
     wanted = config.text("compression.type")
     if not is_full and not is_compacted and wanted == PRODUCERS_CODEC:
@@ -108,14 +111,12 @@ def record_work(config: TopicConfig, where: str, now: Now) -> RecordWork | None:
     )
 
 
-def _checks(config: TopicConfig, now: Now, with_timestamps: bool) -> RecordChecks:
-    from partita.records.opened.inspect import RecordChecks
-
+def _checks(config: TopicConfig, now: Now, with_timestamps: bool) -> inspect_records.RecordChecks:
     needs_key = "compact" in config.list("cleanup.policy")
     max_bytes = inflated_bytes_max(config.int("max.message.bytes"))
     if not with_timestamps:
-        return RecordChecks(needs_key=needs_key, max_bytes=max_bytes)
-    return RecordChecks(
+        return inspect_records.RecordChecks(needs_key=needs_key, max_bytes=max_bytes)
+    return inspect_records.RecordChecks(
         needs_key=needs_key,
         earliest=max(0, now.wall_ms - config.int("message.timestamp.before.max.ms")),
         latest=min(2**63 - 1, now.wall_ms + config.int("message.timestamp.after.max.ms")),
@@ -123,12 +124,10 @@ def _checks(config: TopicConfig, now: Now, with_timestamps: bool) -> RecordCheck
     )
 
 
-def wrong_time(header: BatchHeader, wall_ms: int, config: TopicConfig) -> str | None:
-    """Why a batch's timestamps are not accepted: the header's first and largest stand for all of its records."""
-    before_max_ms = config.int("message.timestamp.before.max.ms")
-    after_max_ms = config.int("message.timestamp.after.max.ms")
-    if header.max_timestamp - wall_ms > after_max_ms:
-        return f"timestamp {header.max_timestamp} is more than {after_max_ms} ms ahead of the broker's {wall_ms}"
-    if header.base_timestamp >= 0 and wall_ms - header.base_timestamp > before_max_ms:
-        return f"timestamp {header.base_timestamp} is more than {before_max_ms} ms behind the broker's {wall_ms}"
-    return None
+def may_be_mistimed(header: BatchHeader, wall_ms: int, config: TopicConfig) -> bool:
+    """Whether a look at each timestamp is worth it: the header's first and largest stand for all of its records."""
+    if header.max_timestamp - wall_ms > config.int("message.timestamp.after.max.ms"):
+        return True
+    return header.base_timestamp >= 0 and wall_ms - header.base_timestamp > config.int(
+        "message.timestamp.before.max.ms"
+    )

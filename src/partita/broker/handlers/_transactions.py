@@ -1,4 +1,4 @@
-"""What the handlers of transactions share: codes of old versions, who may act for brokers, waiting for outcomes."""
+"""Common parts of the transaction handlers: codes of old versions, the broker-only right, waiting for outcomes."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from ipaddress import ip_address
 
-from partita.broker.requests.context import Answer, RequestContext
+from partita.broker.api.context import Answer, RequestContext
 from partita.protocol.error_codes import ErrorCode
 from partita.protocol.primitives import Message
 from partita.transactions.contract import Outcome
@@ -18,11 +18,11 @@ NOT_NOW = frozenset(
         ErrorCode.NOT_COORDINATOR,
     }
 )
-"""A coordinator that cannot be asked now. Clients are told so in the words that their request's version knows."""
+"""Codes of a coordinator that cannot be asked now. Clients get them as codes that their request's version knows."""
 
 
 def code_for(code: ErrorCode, version: int, fenced_from: int) -> ErrorCode:
-    """PRODUCER_FENCED is told from version `fenced_from` on, before as INVALID_PRODUCER_EPOCH. (TX-C03, TX-C07)"""
+    """Return PRODUCER_FENCED from version `fenced_from` on, INVALID_PRODUCER_EPOCH before. (TX-C03, TX-C07)"""
     if code is ErrorCode.PRODUCER_FENCED and version < fenced_from:
         return ErrorCode.INVALID_PRODUCER_EPOCH
     return code
@@ -46,10 +46,12 @@ async def _later(outcome: asyncio.Future[Outcome], response: Callable[[Outcome],
 def may_act_as_broker(ctx: RequestContext) -> bool:
     """Whether requests that brokers send each other are taken from this client.
 
-    With an authorizer its rights decide, and were looked at before. Deviation: without one, WriteTxnMarkers and
-    AddPartitionsToTxn from version 4 on are accepted from the same machine alone.
+    With an authorizer its rights decide, and were looked at before.
+
+    Deviation: Partita without an authorizer accepts WriteTxnMarkers, and AddPartitionsToTxn from version 4 on, from the
+    same machine alone, where Kafka accepts them from every client.
     """
-    if ctx.services.rights is not None:
+    if ctx.rights is not None:
         return True
     try:
         return ip_address(ctx.host).is_loopback

@@ -7,13 +7,13 @@ partition is added by the question. The guard that the partition gives out befor
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Protocol
 
+from partita.broker.api.context import RequestContext
+from partita.broker.api.slices import Steps
 from partita.broker.handlers._partitions import find
 from partita.broker.handlers._transactions import NOT_NOW
-from partita.broker.requests.context import RequestContext
-from partita.broker.requests.slices import Waits
 from partita.broker.topics.catalogue import Topic
 from partita.log.guards import Guard
 from partita.log.producer_state import Refusal
@@ -45,7 +45,7 @@ def verify(
     transactional_id: str | None,
     batches: Sequence[Transactional],
     refuse: Callable[[Transactional, ErrorCode, str | None], None],
-) -> Generator[Waits, Outcome, None]:
+) -> Steps[None]:
     """Ask for every batch that begins a transaction in its partition; refuse those that may not be appended."""
     found = [batch for batch in batches if batch.header is not None and batch.header.is_transactional]
     if not found:
@@ -62,7 +62,7 @@ def verify(
     adds = ctx.version >= _ADDS_FROM
     if not adds and not ctx.config.bool("transaction.partition.verification.enable"):
         return
-    asked = _begin(ctx, found, refuse, adds=adds)
+    asked = yield from _begin(ctx, found, refuse, adds=adds)
     if asked:
         outcome = yield from _ask(ctx, transactional_id, *producers.pop(), frozenset(asked), adds=adds)
         for name, batch in asked.items():
@@ -77,11 +77,12 @@ def _begin(
     refuse: Callable[[Transactional, ErrorCode, str | None], None],
     *,
     adds: bool,
-) -> dict[TopicPartition, Transactional]:
+) -> Steps[dict[TopicPartition, Transactional]]:
     """Batches whose transaction is not open in their partition, each with the guard that the partition gave it."""
     asked: dict[TopicPartition, Transactional] = {}
     wall_ms = ctx.now().wall_ms
     for batch in found:
+        yield None
         assert batch.header is not None, "only batches with a header are looked at"
         partition = find(ctx, batch.topic, batch.index)
         if isinstance(partition, ErrorCode):
@@ -107,7 +108,7 @@ def _ask(
     partitions: frozenset[TopicPartition],
     *,
     adds: bool,
-) -> Generator[Waits, Outcome, Outcome]:
+) -> Steps[Outcome]:
     """The coordinator's answer. While another step of the id is under way, an adding question is asked again."""
     producer = (transactional_id, producer_id, epoch)
     left_ms = ctx.config.int("add.partitions.to.txn.retry.backoff.max.ms")
@@ -123,7 +124,7 @@ def _ask(
 
 
 def _verdict(ctx: RequestContext, outcome: Outcome, name: TopicPartition) -> ErrorCode:
-    """The code for the client: by the version of its own request, whoever else asks at the same time. (TX-I20)"""
+    """Return the client's code: by the version of its own request, whichever others ask at the same time. (TX-I20)"""
     code = outcome.code
     if code is ErrorCode.NONE and outcome.verdicts:
         code = outcome.verdicts.get(name, ErrorCode.NONE)

@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
+from partita.broker.api.context import Answer, RequestContext
+from partita.broker.api.needs import READ_GROUP, WRITE_ID
+from partita.broker.api.served import Served
 from partita.broker.handlers._transactions import answered_with, code_for
-from partita.broker.requests.context import Answer, RequestContext
 from partita.broker.topics.catalogue import OFFSETS_TOPIC
 from partita.protocol.error_codes import ErrorCode
 from partita.protocol.messages.add_offsets_to_txn import AddOffsetsToTxnRequest, AddOffsetsToTxnResponse
 from partita.transactions.contract import AddPartitions, Outcome
+
+API = Served(
+    AddOffsetsToTxnRequest,
+    rights=(
+        WRITE_ID,
+        READ_GROUP,
+    ),
+)
 
 _FENCED_FROM = 2
 

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from typing import NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
+from partita.broker.api.context import RequestContext
+from partita.broker.api.needs import REFUSED_WITH, Checked, InHandler, Verdict, refused
+from partita.broker.api.served import Served
+from partita.broker.api.slices import Steps, settled
 from partita.broker.handlers._transactions import code_for, may_act_as_broker
-from partita.broker.requests.context import Answer, RequestContext
 from partita.protocol.error_codes import ErrorCode
 from partita.protocol.messages.add_partitions_to_txn import (
     AddPartitionsToTxnPartitionResult,
@@ -18,9 +21,27 @@ from partita.protocol.messages.add_partitions_to_txn import (
     V3AndBelowPartitionResult,
     V3AndBelowTopicResult,
 )
-from partita.security.rights.acls import Operation, ResourceType
+from partita.security.rights.operations import Operation, ResourceType
 from partita.transactions.contract import AddPartitions, Outcome, VerifyPartitions
 from partita.transactions.model import TopicPartition
+
+if TYPE_CHECKING:
+    from partita.broker.permits.rights import Asking
+
+API = Served(
+    AddPartitionsToTxnRequest,
+    rights=(
+        Checked(
+            "WRITE TRANSACTIONAL_ID; from version 4 on CLUSTER_ACTION CLUSTER",
+            "TRANSACTIONAL_ID_AUTHORIZATION_FAILED; CLUSTER_AUTHORIZATION_FAILED",
+        ),
+        InHandler(
+            "up to version 3 WRITE on each TOPIC",
+            "TOPIC_AUTHORIZATION_FAILED for it, OPERATION_NOT_ATTEMPTED for the others",
+        ),
+    ),
+    deviation="From version 4 on, without an authorizer, from the same machine alone",
+)
 
 _FENCED_FROM, _OF_BROKERS_FROM = 2, 4
 
@@ -49,7 +70,7 @@ class _Transaction(NamedTuple):
 Codes = dict[TopicPartition, ErrorCode]
 
 
-def handle(ctx: RequestContext, request: AddPartitionsToTxnRequest) -> Answer:
+def handle(ctx: RequestContext, request: AddPartitionsToTxnRequest) -> Steps[AddPartitionsToTxnResponse]:
     """Each transaction is answered for itself, with a code on each of its partitions."""
     if ctx.version < _OF_BROKERS_FROM:
         asked = [
@@ -68,22 +89,18 @@ def handle(ctx: RequestContext, request: AddPartitionsToTxnRequest) -> Answer:
             _Transaction(t.transactional_id, t.producer_id, t.producer_epoch, t.verify_only, t.topics)
             for t in request.transactions
         ]
-    found = [_ask(ctx, one) for one in asked]
-    waiting = [outcome for outcome in found if isinstance(outcome, asyncio.Future)]
-    if not waiting:
-        return _response(ctx, asked, [o for o in found if not isinstance(o, asyncio.Future)])
-    ctx.holds_back = True
-    return _later(ctx, asked, found)
+    found = []
+    for one in asked:
+        yield None
+        found.append((yield from _ask(ctx, one)))
+    outcomes: list[Codes | Outcome] = []
+    for outcome in found:
+        outcomes.append((yield from settled(outcome)))
+    return (yield from _response(ctx, asked, outcomes))
 
 
-async def _later(
-    ctx: RequestContext, asked: list[_Transaction], found: list[Codes | Outcome | asyncio.Future[Outcome]]
-) -> AddPartitionsToTxnResponse:
-    return _response(ctx, asked, [await o if isinstance(o, asyncio.Future) else o for o in found])
-
-
-def _ask(ctx: RequestContext, asked: _Transaction) -> Codes | Outcome | asyncio.Future[Outcome]:
-    refused = _not_to_be_added(ctx, asked)
+def _ask(ctx: RequestContext, asked: _Transaction) -> Steps[Codes | Outcome | asyncio.Future[Outcome]]:
+    refused = yield from _not_to_be_added(ctx, asked)
     if refused:
         others = ErrorCode.OPERATION_NOT_ATTEMPTED
         return {one: refused.get(one, others) for one in asked.partitions}
@@ -95,14 +112,15 @@ def _ask(ctx: RequestContext, asked: _Transaction) -> Codes | Outcome | asyncio.
     return ctx.transactions.ask(AddPartitions(*producer, partitions, version), ctx.node_id)
 
 
-def _not_to_be_added(ctx: RequestContext, asked: _Transaction) -> Codes:
-    """Partitions that are not there or not the client's to write to; of clients also those of internal topics."""
+def _not_to_be_added(ctx: RequestContext, asked: _Transaction) -> Steps[Codes]:
+    """Return partitions that do not exist or that the client may not write to; for clients also internal ones."""
     is_client = ctx.version < _OF_BROKERS_FROM
     asking = ctx.asking if is_client else None
     names = list(dict.fromkeys(topic.name for topic in asked.topics))
     allowed = None if asking is None else asking.may_all(Operation.WRITE, ResourceType.TOPIC, names)
     refused = {}
     for name, index in asked.partitions:
+        yield None
         topic = ctx.catalogue.get(name)
         if (allowed is not None and name not in allowed) or (is_client and topic is not None and topic.is_internal):
             refused[name, index] = ErrorCode.TOPIC_AUTHORIZATION_FAILED
@@ -113,42 +131,34 @@ def _not_to_be_added(ctx: RequestContext, asked: _Transaction) -> Codes:
 
 def _response(
     ctx: RequestContext, asked: list[_Transaction], found: list[Codes | Outcome]
-) -> AddPartitionsToTxnResponse:
+) -> Steps[AddPartitionsToTxnResponse]:
+    response = AddPartitionsToTxnResponse()
     if ctx.version < _OF_BROKERS_FROM:
-        return AddPartitionsToTxnResponse(
-            results_by_topic_v3_and_below=[
-                V3AndBelowTopicResult(
-                    name=topic.name,
-                    results_by_partition=[
-                        V3AndBelowPartitionResult(
-                            partition_index=index, partition_error_code=_code(ctx, found[0], (topic.name, index))
-                        )
-                        for index in topic.partitions
-                    ],
+        for topic in asked[0].topics:
+            yield None
+            of_topic = V3AndBelowTopicResult(name=topic.name)
+            response.results_by_topic_v3_and_below.append(of_topic)
+            for index in topic.partitions:
+                yield None
+                code = _code(ctx, found[0], (topic.name, index))
+                of_topic.results_by_partition.append(
+                    V3AndBelowPartitionResult(partition_index=index, partition_error_code=code)
                 )
-                for topic in asked[0].topics
-            ]
-        )
-    return AddPartitionsToTxnResponse(
-        results_by_transaction=[
-            AddPartitionsToTxnResult(
-                transactional_id=one.transactional_id,
-                topic_results=[
-                    AddPartitionsToTxnTopicResult(
-                        name=topic.name,
-                        results_by_partition=[
-                            AddPartitionsToTxnPartitionResult(
-                                partition_index=index, partition_error_code=_code(ctx, codes, (topic.name, index))
-                            )
-                            for index in topic.partitions
-                        ],
-                    )
-                    for topic in one.topics
-                ],
-            )
-            for one, codes in zip(asked, found, strict=True)
-        ]
-    )
+        return response
+    for one, codes in zip(asked, found, strict=True):
+        of_transaction = AddPartitionsToTxnResult(transactional_id=one.transactional_id)
+        response.results_by_transaction.append(of_transaction)
+        for topic in one.topics:
+            yield None
+            added = AddPartitionsToTxnTopicResult(name=topic.name)
+            of_transaction.topic_results.append(added)
+            for index in topic.partitions:
+                yield None
+                code = _code(ctx, codes, (topic.name, index))
+                added.results_by_partition.append(
+                    AddPartitionsToTxnPartitionResult(partition_index=index, partition_error_code=code)
+                )
+    return response
 
 
 def _code(ctx: RequestContext, found: Codes | Outcome, partition: TopicPartition) -> ErrorCode:
@@ -158,3 +168,14 @@ def _code(ctx: RequestContext, found: Codes | Outcome, partition: TopicPartition
     if code is ErrorCode.NONE and found.verdicts:
         code = found.verdicts.get(partition, ErrorCode.NONE)
     return code_for(code, ctx.version, _FENCED_FROM)
+
+
+def check_rights(asking: Asking, request: AddPartitionsToTxnRequest) -> Verdict | None:
+    """A client needs the right to write with the transactional id, a broker the right to act as one."""
+    kind, name = ResourceType.CLUSTER, ""
+    if asking.version < _OF_BROKERS_FROM:
+        kind, name = ResourceType.TRANSACTIONAL_ID, request.v3_and_below_transactional_id
+        is_allowed = asking.may(Operation.WRITE, kind, name)
+    else:
+        is_allowed = asking.may(Operation.CLUSTER_ACTION, kind)
+    return None if is_allowed else refused(asking, request, REFUSED_WITH[kind])

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from partita.broker.requests.context import Answer, RequestContext
+from partita.broker.api.context import Answer, RequestContext
+from partita.broker.api.needs import Needs
+from partita.broker.api.served import CHANGES_MAX, Errors, Served
+from partita.broker.api.slices import Steps
 from partita.log.storage import StorageError
 from partita.protocol.error_codes import ErrorCode
 from partita.protocol.messages.alter_client_quotas import (
@@ -13,25 +16,37 @@ from partita.protocol.messages.alter_client_quotas import (
     EntryData,
 )
 from partita.security.quotas import Entity, entity_of, entity_problem, key_problem, value_problem
+from partita.security.rights.operations import Operation, ResourceType
+
+API = Served(
+    AlterClientQuotasRequest,
+    rights=(Needs(Operation.ALTER_CONFIGS, ResourceType.CLUSTER),),
+    elements_max=CHANGES_MAX,
+    errors=Errors(says_why=True),
+    deviation="request_percentage is kept and not enforced; host names are refused for ip",
+)
 
 
-def handle(ctx: RequestContext, request: AlterClientQuotasRequest) -> Answer:
+def handle(ctx: RequestContext, request: AlterClientQuotasRequest) -> Steps[Answer]:
     """The good entries are kept with one write; with `validate_only` nothing is."""
-    quotas = ctx.services.make_quotas()
-    changes: dict[Entity, dict[str, float]] = {}
+    quotas = ctx.make_quotas()
+    good: list[tuple[Entity, EntryData]] = []
     answers: list[AlteredEntryData] = []
     for entry in request.entries:
+        yield None
         parts = [(part.entity_type, part.entity_name) for part in entry.entity]
         problem = entity_problem(parts) or _problem(entity_of(parts), entry)
         if problem is None:
-            entity = entity_of(parts)
+            good.append((entity_of(parts), entry))
+        answers.append(_answer(parts, problem))
+    if not request.validate_only:
+        changes: dict[Entity, dict[str, float]] = {}
+        for entity, entry in good:  # without turns of others, who may change the same entities
             values = changes.setdefault(entity, dict(quotas.table.of(entity)))
             for op in entry.ops:
                 values.pop(op.key, None)
                 if not op.remove:
                     values[op.key] = op.value
-        answers.append(_answer(parts, problem))
-    if not request.validate_only:
         try:
             quotas.change(changes)
         except StorageError as error:

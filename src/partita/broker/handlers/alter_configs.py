@@ -1,17 +1,21 @@
-"""AlterConfigs: replace all own settings of a resource while running; what is not named goes back to its default.
+"""AlterConfigs: replace all own settings of a resource while running; unnamed ones go back to their defaults.
 
-(Kafka: ConfigAdminManager. Older tools ask this where newer ones ask IncrementalAlterConfigs.)
+(Kafka: ConfigAdminManager. Older tools send this where newer ones send IncrementalAlterConfigs.)
 """
 
 from __future__ import annotations
 
 from functools import partial
 
+from partita.broker.api.context import Answer, RequestContext
+from partita.broker.api.served import Served
+from partita.broker.api.slices import Steps
 from partita.broker.config import broker_option, parse, parse_topic_settings
 from partita.broker.handlers._configs import (
     BROKER,
     GROUP,
     TOPIC,
+    NeedsOnResources,
     change_broker,
     change_group,
     changed_options,
@@ -23,19 +27,23 @@ from partita.broker.handlers._configs import (
     unknown_type,
 )
 from partita.broker.options import Value
-from partita.broker.requests.context import Answer, RequestContext
 from partita.protocol.messages.alter_configs import (
     AlterConfigsRequest,
     AlterConfigsResource,
     AlterConfigsResourceResponse,
     AlterConfigsResponse,
 )
+from partita.security.rights.operations import Operation
+
+API = Served(AlterConfigsRequest, rights=(NeedsOnResources(Operation.ALTER_CONFIGS, "responses"),))
 
 
-def handle(ctx: RequestContext, request: AlterConfigsRequest) -> Answer:
-    """Replace all settings of each resource; what the request does not name goes back to its default."""
+def handle(ctx: RequestContext, request: AlterConfigsRequest) -> Steps[Answer]:
+    """Replace all settings of each resource; those that the request does not name go back to their defaults."""
     alter = partial(_alter, ctx, validate_only=request.validate_only)
-    response = AlterConfigsResponse(responses=each_alone(request.resources, alter, AlterConfigsResourceResponse))
+    response = AlterConfigsResponse(
+        responses=(yield from each_alone(request.resources, alter, AlterConfigsResourceResponse))
+    )
     return ctx.when_durable(response)
 
 

@@ -5,7 +5,10 @@ All nodes see one store, so that nothing is copied: a move is over when the answ
 
 from __future__ import annotations
 
-from partita.broker.requests.context import RequestContext
+from partita.broker.api.context import Answer, RequestContext
+from partita.broker.api.needs import Needs
+from partita.broker.api.served import Errors, Served
+from partita.broker.api.slices import Steps
 from partita.broker.topics import checks as topic_admin
 from partita.broker.topics.checks import Refused
 from partita.protocol.error_codes import ErrorCode
@@ -16,21 +19,31 @@ from partita.protocol.messages.alter_partition_reassignments import (
     ReassignablePartitionResponse,
     ReassignableTopicResponse,
 )
+from partita.security.rights.operations import Operation, ResourceType
+
+API = Served(
+    AlterPartitionReassignmentsRequest,
+    rights=(Needs(Operation.ALTER, ResourceType.CLUSTER),),
+    errors=Errors(also_in_items=True),
+    deviation="No data is copied; a reassignment is complete at once",
+)
 
 
-def handle(ctx: RequestContext, request: AlterPartitionReassignmentsRequest) -> AlterPartitionReassignmentsResponse:
+def handle(ctx: RequestContext, request: AlterPartitionReassignmentsRequest) -> Steps[Answer]:
     """Each partition succeeds or fails alone."""
     may_resize = request.allow_replication_factor_change
-    return AlterPartitionReassignmentsResponse(
+    response = AlterPartitionReassignmentsResponse(
         allow_replication_factor_change=may_resize,
         error_message=None,
-        responses=[
-            ReassignableTopicResponse(
-                name=topic.name, partitions=[_one(ctx, topic.name, part, may_resize) for part in topic.partitions]
-            )
-            for topic in request.topics
-        ],
     )
+    for topic in request.topics:
+        yield None
+        answered = ReassignableTopicResponse(name=topic.name)
+        response.responses.append(answered)
+        for part in topic.partitions:
+            yield None
+            answered.partitions.append(_one(ctx, topic.name, part, may_resize))
+    return ctx.when_durable(response)
 
 
 def _one(
@@ -59,4 +72,5 @@ def _reassign(ctx: RequestContext, name: str, asked: ReassignablePartition, may_
         raise Refused(
             ErrorCode.INVALID_REPLICATION_FACTOR, f"The replication factor is changed from {before} to {after}"
         )
-    ctx.cluster.reassign(partition, asked.replicas)
+    with topic_admin.stored():
+        ctx.cluster.reassign(partition, asked.replicas)

@@ -1,11 +1,15 @@
 """AlterReplicaLogDirs: there is one log directory, where every replica is already. (Kafka: ReplicaManager)
 
-Deviation: AlterReplicaLogDirs answers NONE for the broker's one log directory, and LOG_DIR_NOT_FOUND for any other.
+Deviation: Partita answers AlterReplicaLogDirs with NONE for its one log directory and LOG_DIR_NOT_FOUND for any other,
+where Kafka moves replicas between several.
 """
 
 from __future__ import annotations
 
-from partita.broker.requests.context import RequestContext
+from partita.broker.api.context import RequestContext
+from partita.broker.api.needs import Needs
+from partita.broker.api.served import Served
+from partita.broker.api.slices import Steps
 from partita.protocol.error_codes import ErrorCode
 from partita.protocol.messages.alter_replica_log_dirs import (
     AlterReplicaLogDirPartitionResult,
@@ -13,16 +17,26 @@ from partita.protocol.messages.alter_replica_log_dirs import (
     AlterReplicaLogDirsResponse,
     AlterReplicaLogDirTopicResult,
 )
+from partita.security.rights.operations import Operation, ResourceType
+
+API = Served(
+    AlterReplicaLogDirsRequest,
+    rights=(Needs(Operation.ALTER, ResourceType.CLUSTER),),
+    deviation="There is one log directory, and nothing is moved",
+)
 
 
-def handle(ctx: RequestContext, request: AlterReplicaLogDirsRequest) -> AlterReplicaLogDirsResponse:
+def handle(ctx: RequestContext, request: AlterReplicaLogDirsRequest) -> Steps[AlterReplicaLogDirsResponse]:
     """Nothing is ever moved."""
     topics: dict[str, AlterReplicaLogDirTopicResult] = {}
     for directory in request.dirs:
+        yield None
         is_ours = directory.path == ctx.cluster.store.root
         for topic in directory.topics:
+            yield None
             result = topics.setdefault(topic.name, AlterReplicaLogDirTopicResult(topic_name=topic.name))
             for index in topic.partitions:
+                yield None
                 code = ErrorCode.NONE if is_ours else ErrorCode.LOG_DIR_NOT_FOUND
                 if ctx.catalogue.partition(topic.name, index) is None:
                     code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION

@@ -1,7 +1,7 @@
 """AlterUserScramCredentials: set and delete SCRAM credentials, one result per user. (Kafka: ScramControlManager.)
 
-The client sends a salted password; what is stored checks passwords and cannot log in. Users succeed or fail alone.
-Open connections stay as they are; the next login counts.
+The client sends a salted password; the stored form checks passwords and cannot log in. Users succeed or fail alone.
+Open connections stay unchanged; the next login counts.
 
 Deviation: an empty salt or salted password is refused with UNACCEPTABLE_CREDENTIAL; Kafka stores the one and answers
 UNKNOWN_SERVER_ERROR to the other.
@@ -11,8 +11,10 @@ from __future__ import annotations
 
 from collections import Counter
 
-from partita.broker.requests.context import Answer, RequestContext
-from partita.broker.requests.slices import Steps, answered, settled, sliced
+from partita.broker.api.context import RequestContext
+from partita.broker.api.needs import Needs
+from partita.broker.api.served import CHANGES_MAX, Errors, Served
+from partita.broker.api.slices import Steps, settled
 from partita.broker.topics.checks import Refused
 from partita.protocol.error_codes import ErrorCode
 from partita.protocol.messages.alter_user_scram_credentials import (
@@ -22,41 +24,42 @@ from partita.protocol.messages.alter_user_scram_credentials import (
     ScramCredentialDeletion,
     ScramCredentialUpsertion,
 )
+from partita.security.rights.operations import Operation, ResourceType
 from partita.security.scram import ITERATIONS_MIN, NUMBERS, STORED_ITERATIONS_MAX, Credential, credential_of
+
+API = Served(
+    AlterUserScramCredentialsRequest,
+    rights=(Needs(Operation.ALTER, ResourceType.CLUSTER),),
+    elements_max=CHANGES_MAX,
+    errors=Errors(says_once=True),
+    deviation="An empty salt or salted password is refused",
+)
 
 _MECHANISMS = {number: mechanism for mechanism, number in NUMBERS.items()}
 
 
-def handle(ctx: RequestContext, request: AlterUserScramCredentialsRequest) -> Answer:
+def handle(ctx: RequestContext, request: AlterUserScramCredentialsRequest) -> Steps[AlterUserScramCredentialsResponse]:
     """All that is good is stored with one write; the hashes of many are computed in slices."""
-    return answered(ctx, _answer(ctx, request))
-
-
-def _answer(ctx: RequestContext, request: AlterUserScramCredentialsRequest) -> Steps[AlterUserScramCredentialsResponse]:
     asked: list[ScramCredentialDeletion | ScramCredentialUpsertion] = [*request.deletions, *request.upsertions]
     times = Counter(each.name for each in asked)
     changes: dict[tuple[str, str], Credential | None] = {}
     refused: dict[str, Refused] = {}
-    for each, others_turn in sliced(asked, ctx.stopwatch):
-        if others_turn:
-            yield None
+    for each in asked:
+        yield None
         try:
             mechanism = _mechanism(each.name, each.mechanism)
             if times[each.name] > 1:
                 raise Refused(
                     ErrorCode.DUPLICATE_RESOURCE, "A user credential cannot be altered twice in the same request"
                 )
-            if (
-                isinstance(each, ScramCredentialDeletion)
-                and ctx.services.users.credential(each.name, mechanism) is None
-            ):
+            if isinstance(each, ScramCredentialDeletion) and ctx.users.credential(each.name, mechanism) is None:
                 raise Refused(ErrorCode.RESOURCE_NOT_FOUND, "Attempt to delete a user credential that does not exist")
             changes[each.name, mechanism] = (
                 _credential(each, mechanism) if isinstance(each, ScramCredentialUpsertion) else None
             )
         except Refused as why:
             refused.setdefault(each.name, why)
-    ctx.services.users.store(changes)
+    ctx.users.store(changes)
     response = AlterUserScramCredentialsResponse(results=[_result(user, refused.get(user)) for user in times])
     durable: AlterUserScramCredentialsResponse = yield from settled(ctx.when_durable(response))
     return durable

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 
-from partita.broker.requests.apis import API_VERSIONS, SERVED, TABLE
-from partita.broker.requests.context import RequestContext
-from partita.broker.requests.features import Feature, features
+from partita.broker.api.apis import API_VERSIONS, SERVED
+from partita.broker.api.context import RequestContext
+from partita.broker.api.features import Feature, features
+from partita.broker.api.served import Served
 from partita.protocol.error_codes import ErrorCode
 from partita.protocol.messages.api_versions import (
     ApiVersion,
@@ -15,6 +16,8 @@ from partita.protocol.messages.api_versions import (
     FinalizedFeatureKey,
     SupportedFeatureKey,
 )
+
+API = Served(ApiVersionsRequest)
 
 _SOFTWARE = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9\-.]*[a-zA-Z0-9])?")
 _FEATURES_FROM, _ZERO_BASED_FEATURES_FROM = 3, 4
@@ -25,7 +28,7 @@ def handle(ctx: RequestContext, request: ApiVersionsRequest) -> ApiVersionsRespo
     named = (request.client_software_name, request.client_software_version)
     if ctx.version >= 3 and not all(_SOFTWARE.fullmatch(name) for name in named):
         return ApiVersionsResponse(error_code=ErrorCode.INVALID_REQUEST)
-    rows = [ApiVersion(api_key=a.key, min_version=a.advertised_min, max_version=a.max_version) for a in TABLE]
+    rows = [ApiVersion(api_key=a.key, min_version=a.advertised_min, max_version=a.max_version) for a in SERVED.values()]
     response = ApiVersionsResponse(api_keys=rows)
     if ctx.version >= _FEATURES_FROM:
         _tell_features(response, features(ctx.config), all_of_them=ctx.version >= _ZERO_BASED_FEATURES_FROM)
@@ -33,7 +36,7 @@ def handle(ctx: RequestContext, request: ApiVersionsRequest) -> ApiVersionsRespo
 
 
 def _tell_features(response: ApiVersionsResponse, found: list[Feature], *, all_of_them: bool) -> None:
-    """What is in force, by its level, of which 0 is not listed; and what may be, for clients that know a level 0."""
+    """Add the features in force by level, without level 0; and the supported ones, for clients that know a level 0."""
     response.finalized_features_epoch = 0
     if all_of_them:
         response.supported_features = [SupportedFeatureKey(name=f.name, max_version=f.highest) for f in found]
@@ -43,7 +46,7 @@ def _tell_features(response: ApiVersionsResponse, found: list[Feature], *, all_o
 
 
 def unsupported_version() -> ApiVersionsResponse:
-    """What a client of the future gets, at version 0: the versions of this very API, so that it can ask again."""
+    """Return version 0 of the answer for a client of the future: this API's versions, so that it can ask again."""
     own = SERVED[API_VERSIONS]
     return ApiVersionsResponse(
         error_code=ErrorCode.UNSUPPORTED_VERSION,

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from partita.broker.api.context import Answer, RequestContext
+from partita.broker.api.needs import Needs
+from partita.broker.api.served import CHANGES_MAX, Errors, Served
+from partita.broker.api.slices import Steps
 from partita.broker.handlers._acls import NO_AUTHORIZER
-from partita.broker.requests.context import Answer, RequestContext
 from partita.log.storage import StorageError
 from partita.protocol.error_codes import ErrorCode
 from partita.protocol.messages.create_acls import (
@@ -21,24 +24,25 @@ from partita.security.rights.acls import (
     problem_of,
 )
 
+API = Served(
+    CreateAclsRequest,
+    rights=(Needs(Operation.ALTER, ResourceType.CLUSTER),),
+    elements_max=CHANGES_MAX,
+    errors=Errors(says_why=True),
+    deviation="ANY, MATCH or an unknown code in an ACL is answered INVALID_REQUEST; Kafka disconnects or answers -1",
+)
 
-def handle(ctx: RequestContext, request: CreateAclsRequest) -> Answer:
+
+def handle(ctx: RequestContext, request: CreateAclsRequest) -> Steps[Answer]:
     """An ACL that is there already is a success and changes nothing."""
-    rights = ctx.services.rights
+    rights = ctx.rights
     if rights is None:
         refusal = (ErrorCode.SECURITY_DISABLED, NO_AUTHORIZER)
         return CreateAclsResponse(results=[_result(*refusal) for _ in request.creations])
-    problems = [
-        problem_of(
-            asked.resource_type,
-            asked.resource_name,
-            asked.resource_pattern_type,
-            asked.principal,
-            asked.operation,
-            asked.permission_type,
-        )
-        for asked in request.creations
-    ]
+    problems = []
+    for asked in request.creations:
+        yield None
+        problems.append(_problem(asked))
     good = [_acl(asked) for asked, problem in zip(request.creations, problems, strict=True) if problem is None]
     done = _result(ErrorCode.NONE, "")
     try:
@@ -49,6 +53,17 @@ def handle(ctx: RequestContext, request: CreateAclsRequest) -> Answer:
         CreateAclsResponse(
             results=[done if problem is None else _result(ErrorCode.INVALID_REQUEST, problem) for problem in problems]
         )
+    )
+
+
+def _problem(asked: AclCreation) -> str | None:
+    return problem_of(
+        asked.resource_type,
+        asked.resource_name,
+        asked.resource_pattern_type,
+        asked.principal,
+        asked.operation,
+        asked.permission_type,
     )
 
 

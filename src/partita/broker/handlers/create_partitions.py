@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 
-from partita.broker.requests.context import Answer, RequestContext
+from partita.broker.api.context import Answer, RequestContext
+from partita.broker.api.needs import NeedsEach
+from partita.broker.api.served import Quota, Served
+from partita.broker.api.slices import Steps
 from partita.broker.topics import checks as topic_admin
 from partita.broker.topics.checks import Refused
 from partita.protocol.error_codes import ErrorCode
@@ -14,13 +17,21 @@ from partita.protocol.messages.create_partitions import (
     CreatePartitionsTopic,
     CreatePartitionsTopicResult,
 )
+from partita.security.rights.operations import Operation, ResourceType
+
+API = Served(
+    CreatePartitionsRequest,
+    rights=(NeedsEach(Operation.ALTER, ResourceType.TOPIC, "topics", "results", "name"),),
+    quota=Quota("controller_mutation_rate", refused_from=3, items=("topics",), answers="results"),
+)
 
 
-def handle(ctx: RequestContext, request: CreatePartitionsRequest) -> Answer:
+def handle(ctx: RequestContext, request: CreatePartitionsRequest) -> Steps[Answer]:
     """Add partitions to each topic; every topic is checked and answered for itself."""
     counts = Counter(topic.name for topic in request.topics)
     results = []
     for topic in {topic.name: topic for topic in request.topics}.values():
+        yield None
         try:
             if counts[topic.name] > 1:
                 raise Refused(ErrorCode.INVALID_REQUEST, "Duplicate topic name.")
@@ -66,3 +77,9 @@ def _grow(ctx: RequestContext, asked: CreatePartitionsTopic, *, validate_only: b
     if not validate_only:
         with topic_admin.stored():
             ctx.catalogue.add_partitions(topic, replicas)
+
+
+def mutations(ctx: RequestContext, asked: CreatePartitionsTopic) -> int:
+    """How many partitions are new; 1 where that cannot be known."""
+    topic = ctx.catalogue.get(asked.name)
+    return max(1, asked.count - (0 if topic is None else len(topic.partitions)))

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
+from partita.broker.api.context import RequestContext
+from partita.broker.api.needs import OTHERS_GO_ON, Checked, InHandler, NeedsEach, Verdict
+from partita.broker.api.served import Quota, Served
+from partita.broker.api.slices import Steps, settled
 from partita.broker.config import ConfigError, TopicConfig, as_text, parse_topic_settings
 from partita.broker.options import TOPIC, Value
-from partita.broker.requests.context import Answer, RequestContext
-from partita.broker.requests.slices import Steps, answered, settled
 from partita.broker.topics import checks as topic_admin
 from partita.broker.topics.catalogue import name_problem
 from partita.broker.topics.checks import NewTopics, Refused
@@ -22,24 +26,41 @@ from partita.protocol.messages.create_topics import (
     CreateTopicsResponse,
 )
 from partita.protocol.primitives import ZERO_UUID
+from partita.security.rights.operations import Operation, ResourceType
 
+if TYPE_CHECKING:
+    from partita.broker.permits.rights import Asking
+
+API = Served(
+    CreateTopicsRequest,
+    rights=(
+        Checked("CREATE CLUSTER, or CREATE on each TOPIC", OTHERS_GO_ON),
+        InHandler("to see the settings: DESCRIBE_CONFIGS TOPIC", "no settings, the topic is created"),
+    ),
+    quota=Quota("controller_mutation_rate", refused_from=6, items=("topics",), answers="topics"),
+    deviation="A topic has at most 10,000 partitions; new topics are usable when the answer arrives",
+)
+
+_CONFIGS_ANSWERED_FROM = 5
 DEFAULT_SOURCE, TOPIC_SOURCE = 5, 1
-TOPICS_AT_ONCE = 100
-PARTITIONS_AT_ONCE = 1_000
+TOPICS_AT_ONCE = 20
+PARTITIONS_AT_ONCE = 500
 """How many topics are created before others have their turn; fewer if they have so many partitions together."""
 
 
-def handle(ctx: RequestContext, request: CreateTopicsRequest) -> Answer:
-    """Each topic succeeds or fails alone; a name given twice fails once."""
-    return answered(ctx, _answer(ctx, request))
+def handle(ctx: RequestContext, request: CreateTopicsRequest) -> Steps[CreateTopicsResponse]:
+    """Each topic succeeds or fails alone; a name given twice fails once.
 
-
-def _answer(ctx: RequestContext, request: CreateTopicsRequest) -> Steps[CreateTopicsResponse]:
-    """The topics of a slice are created together, with one write to the catalogue."""
-    counts = Counter(topic.name for topic in request.topics)
-    asked = list({topic.name: topic for topic in request.topics}.values())
+    The topics of a portion are created together, with one write to the catalogue.
+    """
+    counts: Counter[str] = Counter()
+    asked: dict[str, CreatableTopic] = {}
+    for topic in request.topics:
+        yield None
+        counts[topic.name] += 1
+        asked[topic.name] = topic
     results: list[CreatableTopicResult] = []
-    for together in _portions(asked):
+    for together in _portions(asked.values()):
         if results:
             yield None
         planned = NewTopics(ctx.catalogue)
@@ -49,8 +70,19 @@ def _answer(ctx: RequestContext, request: CreateTopicsRequest) -> Steps[CreateTo
         ]
         _create(planned, here)
         results += here
-    durable: CreateTopicsResponse = yield from settled(ctx.when_durable(CreateTopicsResponse(topics=results)))
+    response = CreateTopicsResponse(topics=results)
+    waits = ctx.when_durable(response, timeout_ms=request.timeout_ms, late=partial(_timed_out, results))
+    durable: CreateTopicsResponse = yield from settled(waits)
     return durable
+
+
+def _timed_out(results: list[CreatableTopicResult]) -> None:
+    """The disk is slow: the creation goes on, as in Kafka, and this answer does not promise it."""
+    for result in results:
+        if result.error_code == ErrorCode.NONE:
+            result.error_code = ErrorCode.REQUEST_TIMED_OUT
+            result.error_message = "The topic is being created, and is not durable yet."
+            result.configs = None
 
 
 def _portions(topics: Iterable[CreatableTopic]) -> Iterator[list[CreatableTopic]]:
@@ -68,7 +100,7 @@ def _portions(topics: Iterable[CreatableTopic]) -> Iterator[list[CreatableTopic]
 
 
 def _create(planned: NewTopics, results: list[CreatableTopicResult]) -> None:
-    """Create what is planned and put the ids into the results; a disk that does not take it refuses all of it."""
+    """Create the planned topics and put their ids into the results; a failing disk refuses all of them."""
     names = planned.names
     try:
         created = planned.create()
@@ -154,3 +186,43 @@ def _replicas(ctx: RequestContext, asked: CreatableTopic, planned: NewTopics) ->
             f"{partitions} partitions are more than this broker holds: {topic_admin.PARTITIONS_PER_TOPIC_MAX} a topic",
         )
     return ctx.cluster.place(partitions, replication)
+
+
+def check_rights(asking: Asking, request: CreateTopicsRequest) -> Verdict | None:
+    """Creating needs a right on the cluster or on the topic; seeing the settings of a new topic needs another one."""
+    verdict = _CREATED(asking, request)
+    if verdict is not None and verdict.answer is not None:
+        _say_authorization_failed(verdict.answer)
+        return verdict
+
+    def complete(answer: CreateTopicsResponse) -> None:
+        if asking.version >= _CONFIGS_ANSWERED_FROM:
+            _hide_configs(asking, answer)
+        if verdict is not None and verdict.complete is not None:
+            verdict.complete(answer)
+            _say_authorization_failed(answer)
+
+    return Verdict(complete=complete)
+
+
+_CREATED = NeedsEach(Operation.CREATE, ResourceType.TOPIC, "topics", "topics", "name", unless=Operation.CREATE)
+
+
+def _say_authorization_failed(answer: Any) -> None:
+    for result in answer.topics:
+        if result.error_code == ErrorCode.TOPIC_AUTHORIZATION_FAILED:
+            result.error_message = "Authorization failed."
+
+
+def _hide_configs(asking: Asking, answer: CreateTopicsResponse) -> None:
+    for result in answer.topics:
+        may_see = asking.may(Operation.DESCRIBE_CONFIGS, ResourceType.TOPIC, result.name, is_logged=False)
+        if not result.error_code and not may_see:
+            result.topic_config_error_code = ErrorCode.TOPIC_AUTHORIZATION_FAILED
+            result.configs, result.num_partitions, result.replication_factor = [], -1, -1
+
+
+def mutations(ctx: RequestContext, asked: CreatableTopic) -> int:
+    """How many partitions the topic will have."""
+    count = len(asked.assignments) or asked.num_partitions
+    return count if count > 0 else ctx.config.int("num.partitions")

@@ -6,10 +6,12 @@ Kafka reports all that they select, however large the answer is.
 
 from __future__ import annotations
 
+from partita.broker.api.context import Answer, RequestContext
+from partita.broker.api.needs import Needs
+from partita.broker.api.served import CHANGES_MAX, Errors, Served
+from partita.broker.api.slices import Steps, settled
 from partita.broker.handlers._acls import NO_AUTHORIZER, filter_of
-from partita.broker.requests.context import Answer, RequestContext
-from partita.broker.requests.slices import Steps, answered, settled
-from partita.broker.rights.keeper import Rights
+from partita.broker.permits.rights import Rights
 from partita.log.storage import StorageError
 from partita.protocol.error_codes import ErrorCode
 from partita.protocol.messages.delete_acls import (
@@ -19,33 +21,38 @@ from partita.protocol.messages.delete_acls import (
     DeleteAclsRequest,
     DeleteAclsResponse,
 )
-from partita.security.rights.acls import AclBinding, filter_problem
+from partita.security.rights.acls import AclBinding, Operation, ResourceType, filter_problem
+
+API = Served(
+    DeleteAclsRequest,
+    rights=(Needs(Operation.ALTER, ResourceType.CLUSTER),),
+    elements_max=CHANGES_MAX,
+    errors=Errors(says_why=True),
+    deviation="A filter with an unknown code is answered INVALID_REQUEST; Kafka disconnects",
+)
 
 ACLS_AT_ONCE = 10_000
-"""How many ACLs filters look at before others have their turn."""
+"""How many ACLs filters look at before other requests have their turn."""
 REPORTED_MAX = 100_000
-"""How many ACLs, counted once for each filter that selects them, a request reports before it takes no more filters."""
+"""How many ACLs, counted once for each filter that selects them, a request reports before it refuses filters."""
 _TOO_MANY = "the filters before this one have selected too many ACLs for one answer; send it in a request of its own"
 
 
-def handle(ctx: RequestContext, request: DeleteAclsRequest) -> Answer:
+def handle(ctx: RequestContext, request: DeleteAclsRequest) -> Answer | Steps[Answer]:
     """Every filter looks at the ACLs as they are before the first of them is removed."""
-    rights = ctx.services.rights
+    rights = ctx.rights
     if rights is None:
         refusal = DeleteAclsFilterResult(error_code=ErrorCode.SECURITY_DISABLED, error_message=NO_AUTHORIZER)
         return DeleteAclsResponse(filter_results=[refusal for _ in request.filters])
-    return answered(ctx, _answer(ctx, rights, request))
+    return _answer(ctx, rights, request)
 
 
 def _answer(ctx: RequestContext, rights: Rights, request: DeleteAclsRequest) -> Steps[DeleteAclsResponse]:
     results: list[DeleteAclsFilterResult] = []
     removed: dict[AclBinding, None] = {}
-    looked_at = reported = 0
+    reported = 0
     for asked in request.filters:
-        if looked_at > ACLS_AT_ONCE:
-            yield None
-            looked_at = 0
-        looked_at += len(rights.authorizer)
+        yield None
         problem = _TOO_MANY if reported >= REPORTED_MAX else _problem(asked)
         if problem is not None:
             results.append(DeleteAclsFilterResult(error_code=ErrorCode.INVALID_REQUEST, error_message=problem))

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from partita.broker.api.context import RequestContext
+from partita.broker.api.needs import NeedsEach
+from partita.broker.api.served import Errors, Served
+from partita.broker.api.slices import Steps, settled
 from partita.broker.handlers._partitions import find
-from partita.broker.requests.context import Answer, RequestContext
-from partita.broker.requests.slices import Steps, answered, settled, sliced
 from partita.log.partition_log import OffsetOutOfRange
 from partita.log.storage import StorageError
 from partita.protocol.error_codes import ErrorCode
@@ -15,20 +17,23 @@ from partita.protocol.messages.delete_records import (
     DeleteRecordsResponse,
     DeleteRecordsTopicResult,
 )
+from partita.security.rights.operations import Operation, ResourceType
+
+API = Served(
+    DeleteRecordsRequest,
+    rights=(NeedsEach(Operation.DELETE, ResourceType.TOPIC, "topics", "topics", "name"),),
+    errors=Errors(fields={"low_watermark": -1}),
+)
 
 
-def handle(ctx: RequestContext, request: DeleteRecordsRequest) -> Answer:
+def handle(ctx: RequestContext, request: DeleteRecordsRequest) -> Steps[DeleteRecordsResponse]:
     """Move the log start offset of each partition forward."""
-    return answered(ctx, _answer(ctx, request))
-
-
-def _answer(ctx: RequestContext, request: DeleteRecordsRequest) -> Steps[DeleteRecordsResponse]:
     topics = [DeleteRecordsTopicResult(name=topic.name, partitions=[]) for topic in request.topics]
-    asked = ((into, part) for into, topic in zip(topics, request.topics, strict=True) for part in topic.partitions)
-    for (into, part), others_turn in sliced(asked, ctx.stopwatch):
-        if others_turn:
+    for into, topic in zip(topics, request.topics, strict=True):
+        yield None
+        for part in topic.partitions:
             yield None
-        into.partitions.append(_partition(ctx, into.name, part))
+            into.partitions.append(_partition(ctx, into.name, part))
     durable: DeleteRecordsResponse = yield from settled(ctx.when_durable(DeleteRecordsResponse(topics=topics)))
     return durable
 

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from partita.broker.api.context import RequestContext
+from partita.broker.api.needs import Needs
+from partita.broker.api.served import Errors, Served
+from partita.broker.api.slices import Steps
 from partita.broker.handlers._acls import filter_of
-from partita.broker.requests.context import RequestContext
 from partita.protocol.error_codes import ErrorCode
 from partita.protocol.messages.describe_acls import (
     AclDescription,
@@ -11,12 +14,19 @@ from partita.protocol.messages.describe_acls import (
     DescribeAclsResource,
     DescribeAclsResponse,
 )
-from partita.security.rights.acls import AclBinding, filter_problem
+from partita.security.rights.acls import AclBinding, Operation, ResourceType, filter_problem
+
+API = Served(
+    DescribeAclsRequest,
+    rights=(Needs(Operation.DESCRIBE, ResourceType.CLUSTER),),
+    errors=Errors(says_why=True),
+    deviation="A filter with an unknown code is answered INVALID_REQUEST; Kafka disconnects",
+)
 
 
-def handle(ctx: RequestContext, request: DescribeAclsRequest) -> DescribeAclsResponse:
+def handle(ctx: RequestContext, request: DescribeAclsRequest) -> Steps[DescribeAclsResponse]:
     """Resources stand in the order in which their first ACL was added."""
-    rights = ctx.services.rights
+    rights = ctx.rights
     if rights is None:
         message = "No Authorizer is configured on the broker"
         return DescribeAclsResponse(error_code=ErrorCode.SECURITY_DISABLED, error_message=message)
@@ -27,6 +37,7 @@ def handle(ctx: RequestContext, request: DescribeAclsRequest) -> DescribeAclsRes
         return DescribeAclsResponse(error_code=ErrorCode.INVALID_REQUEST, error_message=problem)
     resources: dict[tuple[int, str, int], DescribeAclsResource] = {}
     for acl in rights.found(filter_of(request)):
+        yield None
         pattern = (int(acl.resource_type), acl.resource_name, int(acl.pattern_type))
         if pattern not in resources:
             kind, name, pattern_type = pattern

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from partita.broker.api.context import RequestContext
+from partita.broker.api.served import Served
 from partita.broker.handlers._operations import cluster_operations
-from partita.broker.requests.context import RequestContext
 from partita.protocol.error_codes import ErrorCode
 from partita.protocol.messages.describe_cluster import (
     DescribeClusterBroker,
     DescribeClusterRequest,
     DescribeClusterResponse,
 )
+
+API = Served(DescribeClusterRequest)
 
 BROKERS = 1
 

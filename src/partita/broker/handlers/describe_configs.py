@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING
 
+from partita.broker.api.context import RequestContext
+from partita.broker.api.served import Served
+from partita.broker.api.slices import Steps
 from partita.broker.config import BROKER_OPTIONS, TOPIC_OPTIONS, BrokerConfig, as_text, broker_value
 from partita.broker.groups.settings import OPTIONS as GROUP_OPTIONS
 from partita.broker.groups.settings import settings_of
-from partita.broker.handlers._configs import BROKER, CLIENT_METRICS, GROUP, TOPIC
+from partita.broker.handlers._configs import BROKER, CLIENT_METRICS, GROUP, TOPIC, NeedsOnResources
 from partita.broker.options import PASSWORD, Option
-from partita.broker.requests.context import Answer, RequestContext
-from partita.broker.requests.slices import Steps, answered, sliced
 from partita.broker.topics.catalogue import Topic
+from partita.lazy import later
 from partita.protocol.error_codes import ErrorCode
 from partita.protocol.messages.describe_configs import (
     DescribeConfigsRequest,
@@ -21,6 +24,18 @@ from partita.protocol.messages.describe_configs import (
     DescribeConfigsResult,
     DescribeConfigsSynonym,
 )
+from partita.security.rights.operations import Operation
+
+if TYPE_CHECKING:
+    from partita.broker import option_meanings
+else:
+    option_meanings = later("partita.broker.option_meanings")
+
+API = Served(
+    DescribeConfigsRequest,
+    rights=(NeedsOnResources(Operation.DESCRIBE_CONFIGS, "results"),),
+    deviation="Options of features that Partita lacks are not listed",
+)
 
 TOPIC_SOURCE, NODE_SOURCE, CLUSTER_SOURCE, STATIC_SOURCE, DEFAULT_SOURCE, GROUP_SOURCE = 1, 2, 3, 4, 5, 8
 _INTERNAL = frozenset({"group.consumer.regex.refresh.interval.ms", "producer.id.expiration.check.interval.ms"})
@@ -28,18 +43,15 @@ _WITHOUT_DEFAULT = frozenset({"log.roll.jitter.ms"})
 """Of the options that only Kafka's brokers have, those it has no default for."""
 
 
-def handle(ctx: RequestContext, request: DescribeConfigsRequest) -> Answer:
-    """The settings of each resource, with where each value comes from."""
-    return answered(ctx, _answer(ctx, request))
+def handle(ctx: RequestContext, request: DescribeConfigsRequest) -> Steps[DescribeConfigsResponse]:
+    """The settings of each resource, with where each value comes from.
 
-
-def _answer(ctx: RequestContext, request: DescribeConfigsRequest) -> Steps[DescribeConfigsResponse]:
-    """What is asked for repeatedly is described once, so that a small request makes no huge answer in memory."""
+    Each resource is described once, however often it is named, so that a small request makes no huge answer in memory.
+    """
     known: dict[tuple[int, str, tuple[str, ...]], DescribeConfigsResult] = {}
     results = []
-    for resource, others_turn in sliced(request.resources, ctx.stopwatch):
-        if others_turn:
-            yield None
+    for resource in request.resources:
+        yield None
         asked = (resource.resource_type, resource.resource_name, tuple(resource.configuration_keys or ()))
         result = known.get(asked)
         if result is None:
@@ -87,11 +99,9 @@ def _is_internal(name: str) -> bool:
 
 
 def _document(result: DescribeConfigsResult) -> None:
-    """Say what each option means. The table is read by the first who asks; most never do."""
-    from partita.broker.option_meanings import MEANINGS
-
+    """Add each option's documentation. The table is read at first use; most processes never need it."""
     for row in result.configs:
-        row.documentation = MEANINGS.get(row.name)
+        row.documentation = option_meanings.MEANINGS.get(row.name)
 
 
 def _refused(resource: DescribeConfigsResource, code: ErrorCode, message: str) -> DescribeConfigsResult:
@@ -139,7 +149,7 @@ def _below(config: BrokerConfig, option: Option) -> list[DescribeConfigsSynonym]
 def _broker_rows(
     config: BrokerConfig, wanted: set[str] | None, synonyms: bool
 ) -> Iterator[DescribeConfigsResourceResult]:
-    """All options of a node; those nobody knows only when changed."""
+    """Yield all options of a node; unknown ones only when changed."""
     for option in _chosen(BROKER_OPTIONS.values(), wanted):
         yield _broker_row(option, _layers(config, option), synonyms)
     for name in config.dynamic:
@@ -150,7 +160,7 @@ def _broker_rows(
 def _cluster_rows(
     config: BrokerConfig, wanted: set[str] | None, synonyms: bool
 ) -> Iterator[DescribeConfigsResourceResult]:
-    """What was changed for the whole cluster, and nothing else."""
+    """Yield the options changed for the whole cluster, and no others."""
     for name, value in config.cluster_wide.items():
         if wanted is not None and name not in wanted:
             continue
@@ -167,7 +177,7 @@ def _broker_row(option: Option, layers: list[DescribeConfigsSynonym], synonyms: 
 
 
 def _unknown_row(name: str, source: int, synonyms: bool) -> DescribeConfigsResourceResult:
-    """An option nobody knows might be a secret: its value is not told."""
+    """Return an unknown option without its value, which might be a secret."""
     only = DescribeConfigsSynonym(name=name, value=None, source=source)
     return DescribeConfigsResourceResult(
         name=name,

@@ -1,14 +1,16 @@
-"""DescribeLogDirs: where the partitions of this node are kept, and how large they are. (Kafka: ReplicaManager.)
+"""DescribeLogDirs: the directories and sizes of the partitions of this node. (Kafka: ReplicaManager.)
 
-The nodes of a process share one store; each tells of the partitions it is a replica of.
+The nodes of a process share one store; each reports the partitions it is a replica of.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
-from partita.broker.requests.context import Answer, RequestContext
-from partita.broker.requests.slices import Steps, answered, sliced
+from partita.broker.api.context import RequestContext
+from partita.broker.api.needs import Needs
+from partita.broker.api.served import Errors, Served
+from partita.broker.api.slices import Steps
 from partita.broker.topics.catalogue import Partition, Topic
 from partita.protocol.messages.describe_log_dirs import (
     DescribeLogDirsPartition,
@@ -17,20 +19,19 @@ from partita.protocol.messages.describe_log_dirs import (
     DescribeLogDirsResult,
     DescribeLogDirsTopic,
 )
+from partita.security.rights.operations import Operation, ResourceType
+
+API = Served(
+    DescribeLogDirsRequest, rights=(Needs(Operation.DESCRIBE, ResourceType.CLUSTER),), errors=Errors(has_items=False)
+)
 
 
-def handle(ctx: RequestContext, request: DescribeLogDirsRequest) -> Answer:
+def handle(ctx: RequestContext, request: DescribeLogDirsRequest) -> Steps[DescribeLogDirsResponse]:
     """Topics and partitions that are not there are left out, as Kafka does. Many are looked at in slices."""
-    return answered(ctx, _answer(ctx, request))
-
-
-def _answer(ctx: RequestContext, request: DescribeLogDirsRequest) -> Steps[DescribeLogDirsResponse]:
     total_bytes, usable_bytes = ctx.cluster.store.volume_bytes()
     sizes: dict[Topic, list[DescribeLogDirsPartition]] = {}
-    asked = ((topic, partition) for topic, wanted in _asked(ctx, request) for partition in wanted)
-    for (topic, partition), others_turn in sliced(asked, ctx.stopwatch):
-        if others_turn:
-            yield None
+    for topic, partition in (yield from _asked(ctx, request)):
+        yield None
         if ctx.node_id in partition.replicas and not topic.deleted:
             sizes.setdefault(topic, []).append(_size(partition))
     topics = [DescribeLogDirsTopic(name=topic.name, partitions=partitions) for topic, partitions in sizes.items()]
@@ -40,14 +41,19 @@ def _answer(ctx: RequestContext, request: DescribeLogDirsRequest) -> Steps[Descr
     return DescribeLogDirsResponse(results=[result])
 
 
-def _asked(ctx: RequestContext, request: DescribeLogDirsRequest) -> Iterable[tuple[Topic, Iterable[Partition]]]:
+def _asked(ctx: RequestContext, request: DescribeLogDirsRequest) -> Steps[Iterable[tuple[Topic, Partition]]]:
     if request.topics is None:
-        return [(topic, list(topic.partitions)) for topic in ctx.catalogue]
-    indexes: dict[str, dict[int, None]] = {}
+        return ((topic, partition) for topic in tuple(ctx.catalogue) for partition in tuple(topic.partitions))
+    found: dict[Partition, Topic] = {}
     for asked in request.topics:
-        indexes.setdefault(asked.topic, {}).update(dict.fromkeys(asked.partitions))
-    found = ((ctx.catalogue.get(name), wanted) for name, wanted in indexes.items())
-    return [(t, [p for p in map(t.partition, wanted) if p is not None]) for t, wanted in found if t is not None]
+        yield None
+        topic = ctx.catalogue.get(asked.topic)
+        for index in asked.partitions:
+            yield None
+            partition = None if topic is None else topic.partition(index)
+            if topic is not None and partition is not None:
+                found[partition] = topic
+    return ((topic, partition) for partition, topic in found.items())
 
 
 def _size(partition: Partition) -> DescribeLogDirsPartition:

@@ -1,10 +1,12 @@
-"""DescribeProducers: what the leader of each partition remembers of its producers. (§17)"""
+"""DescribeProducers: the producers that the leader of each partition remembers. (§17)"""
 
 from __future__ import annotations
 
+from partita.broker.api.context import RequestContext
+from partita.broker.api.needs import NeedsEach
+from partita.broker.api.served import Errors, Served
+from partita.broker.api.slices import Steps
 from partita.broker.handlers._partitions import find
-from partita.broker.requests.context import Answer, RequestContext
-from partita.broker.requests.slices import Steps, answered, sliced
 from partita.broker.topics.catalogue import name_problem
 from partita.log.storage import StorageError
 from partita.protocol.error_codes import ErrorCode
@@ -15,25 +17,28 @@ from partita.protocol.messages.describe_producers import (
     DescribeProducersTopicResult,
     ProducerState,
 )
+from partita.security.rights.operations import Operation, ResourceType
+
+API = Served(
+    DescribeProducersRequest,
+    rights=(NeedsEach(Operation.READ, ResourceType.TOPIC, "topics", "topics", "name"),),
+    errors=Errors(says_why=True),
+)
 
 
-def handle(ctx: RequestContext, request: DescribeProducersRequest) -> Answer:
+def handle(ctx: RequestContext, request: DescribeProducersRequest) -> Steps[DescribeProducersResponse]:
     """Every partition is answered for itself.
 
     One that is named repeatedly is described once, so that a small request makes no huge answer in memory.
     """
-    return answered(ctx, _answer(ctx, request))
-
-
-def _answer(ctx: RequestContext, request: DescribeProducersRequest) -> Steps[DescribeProducersResponse]:
     topics: dict[str, dict[int, None]] = {}
     for asked in request.topics:
+        yield None
         topics.setdefault(asked.name, {}).update(dict.fromkeys(asked.partition_indexes))
     results = {name: DescribeProducersTopicResult(name=name) for name in topics}
     partitions = ((name, index) for name, indexes in topics.items() for index in indexes)
-    for (name, index), others_turn in sliced(partitions, ctx.stopwatch):
-        if others_turn:
-            yield None
+    for name, index in partitions:
+        yield None
         results[name].partitions.append(_describe(ctx, name, index))
     return DescribeProducersResponse(topics=list(results.values()))
 

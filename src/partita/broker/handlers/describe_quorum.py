@@ -1,11 +1,15 @@
 """DescribeQuorum: there is no quorum of controllers; the controller is the first live node, and the only voter.
 
-Deviation: DescribeQuorum tells of a quorum of one voter, the controller, without a log of metadata: its offsets are 0.
+Deviation: Partita reports a quorum of one voter, the controller, with offsets of 0, in DescribeQuorum, where Kafka has
+a log of metadata.
 """
 
 from __future__ import annotations
 
-from partita.broker.requests.context import RequestContext
+from partita.broker.api.context import RequestContext
+from partita.broker.api.needs import Needs
+from partita.broker.api.served import Errors, Served
+from partita.broker.api.slices import Steps
 from partita.protocol.error_codes import ErrorCode
 from partita.protocol.messages.describe_quorum import (
     DescribeQuorumPartitionResult,
@@ -16,16 +20,25 @@ from partita.protocol.messages.describe_quorum import (
     QuorumNode,
     QuorumVoterState,
 )
+from partita.security.rights.operations import Operation, ResourceType
+
+API = Served(
+    DescribeQuorumRequest,
+    rights=(Needs(Operation.DESCRIBE, ResourceType.CLUSTER),),
+    errors=Errors(fields={"error_message": ""}),
+    deviation="Reports one voter, the controller; there is no log of metadata",
+)
 
 METADATA_TOPIC = "__cluster_metadata"
 
 
-def handle(ctx: RequestContext, request: DescribeQuorumRequest) -> DescribeQuorumResponse:
-    """Partition 0 of the metadata topic is told, as Kafka's tools ask for it; anything else is not known."""
-    asked = [(topic.topic_name, [p.partition_index for p in topic.partitions]) for topic in request.topics]
+def handle(ctx: RequestContext, request: DescribeQuorumRequest) -> Steps[DescribeQuorumResponse]:
+    """Describe partition 0 of the metadata topic, as Kafka's tools ask for it; any other is unknown."""
     controller = ctx.cluster.controller
-    if asked != [(METADATA_TOPIC, [0])]:
-        return DescribeQuorumResponse(topics=[_unknown(name, indexes) for name, indexes in asked])
+    topics = request.topics
+    is_known = len(topics) == 1 and topics[0].topic_name == METADATA_TOPIC
+    if not is_known or [p.partition_index for p in topics[0].partitions] != [0]:
+        return (yield from _unknown(request))
     leader = -1 if controller is None else controller.node_id
     partition = DescribeQuorumPartitionResult(
         leader_id=leader, current_voters=[QuorumVoterState(replica_id=leader)] if leader >= 0 else []
@@ -38,9 +51,15 @@ def handle(ctx: RequestContext, request: DescribeQuorumRequest) -> DescribeQuoru
     return DescribeQuorumResponse(topics=[topic], nodes=nodes)
 
 
-def _unknown(name: str, indexes: list[int]) -> DescribeQuorumTopicResult:
-    code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-    return DescribeQuorumTopicResult(
-        topic_name=name,
-        partitions=[DescribeQuorumPartitionResult(partition_index=index, error_code=code) for index in indexes],
-    )
+def _unknown(request: DescribeQuorumRequest) -> Steps[DescribeQuorumResponse]:
+    response, code = DescribeQuorumResponse(), ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    for topic in request.topics:
+        yield None
+        result = DescribeQuorumTopicResult(topic_name=topic.topic_name)
+        response.topics.append(result)
+        for part in topic.partitions:
+            yield None
+            result.partitions.append(
+                DescribeQuorumPartitionResult(partition_index=part.partition_index, error_code=code)
+            )
+    return response

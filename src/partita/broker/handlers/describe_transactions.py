@@ -1,10 +1,12 @@
-"""DescribeTransactions: what the coordinator of each transactional id knows of it. (§17)"""
+"""DescribeTransactions: each transactional id as its coordinator knows it. (§17)"""
 
 from __future__ import annotations
 
-from partita.broker.requests.context import Answer, RequestContext
-from partita.broker.requests.slices import Steps, answered, sliced
-from partita.broker.shard_leadership import State
+from partita.broker.api.context import RequestContext
+from partita.broker.api.needs import InHandler, NeedsEach
+from partita.broker.api.served import Served
+from partita.broker.api.slices import Steps
+from partita.broker.shard_life import State
 from partita.protocol.error_codes import ErrorCode
 from partita.protocol.messages.describe_transactions import (
     DescribedTransaction,
@@ -12,23 +14,26 @@ from partita.protocol.messages.describe_transactions import (
     DescribeTransactionsRequest,
     DescribeTransactionsResponse,
 )
-from partita.security.rights.acls import Operation, ResourceType
+from partita.security.rights.operations import Operation, ResourceType
 from partita.transactions.contract import Described
 
+API = Served(
+    DescribeTransactionsRequest,
+    rights=(
+        NeedsEach(Operation.DESCRIBE, ResourceType.TRANSACTIONAL_ID, "transactional_ids", "transaction_states"),
+        InHandler("to see its partitions: DESCRIBE on each TOPIC", "left out"),
+    ),
+)
 
-def handle(ctx: RequestContext, request: DescribeTransactionsRequest) -> Answer:
+
+def handle(ctx: RequestContext, request: DescribeTransactionsRequest) -> Steps[DescribeTransactionsResponse]:
     """An entry for each id, in order; of partitions those whose topics the asker may describe.
 
     An id that is named repeatedly is described once, so that a small request makes no huge answer in memory.
     """
-    return answered(ctx, _answer(ctx, request))
-
-
-def _answer(ctx: RequestContext, request: DescribeTransactionsRequest) -> Steps[DescribeTransactionsResponse]:
     described = []
-    for name, others_turn in sliced(dict.fromkeys(request.transactional_ids), ctx.stopwatch):
-        if others_turn:
-            yield None
+    for name in dict.fromkeys(request.transactional_ids):
+        yield None
         described.append(_describe(ctx, name))
     return DescribeTransactionsResponse(transaction_states=described)
 

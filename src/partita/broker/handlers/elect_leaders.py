@@ -5,8 +5,14 @@ All nodes see one store, so that an unclean election, which may lose records in 
 
 from __future__ import annotations
 
-from partita.broker.requests.context import RequestContext
+from collections.abc import Iterator
+
+from partita.broker.api.context import Answer, RequestContext
+from partita.broker.api.needs import Needs
+from partita.broker.api.served import Errors, Served
+from partita.broker.api.slices import Steps
 from partita.broker.topics.catalogue import NO_LEADER
+from partita.broker.topics.checks import Refused, stored
 from partita.protocol.error_codes import ErrorCode
 from partita.protocol.messages.elect_leaders import (
     ElectLeadersPartitionResult,
@@ -15,34 +21,39 @@ from partita.protocol.messages.elect_leaders import (
     ElectLeadersTopic,
     ElectLeadersTopicResult,
 )
+from partita.security.rights.operations import Operation, ResourceType
+
+API = Served(
+    ElectLeadersRequest, rights=(Needs(Operation.ALTER, ResourceType.CLUSTER),), errors=Errors(also_in_items=True)
+)
 
 PREFERRED, UNCLEAN = 0, 1
 
 
-def handle(ctx: RequestContext, request: ElectLeadersRequest) -> ElectLeadersResponse:
+def handle(ctx: RequestContext, request: ElectLeadersRequest) -> Steps[Answer]:
     """Asked for every partition (null), only those are named whose leader changed or should have."""
-    everything = [ElectLeadersTopic(topic=t.name, partitions=[p.index for p in t.partitions]) for t in ctx.catalogue]
-    is_known = request.election_type in (PREFERRED, UNCLEAN)
-    results = [
-        ElectLeadersTopicResult(
-            topic=asked.topic,
-            partition_result=[
+    is_known, everything = request.election_type in (PREFERRED, UNCLEAN), request.topic_partitions is None
+    results = []
+    for asked in _every_partition(ctx) if request.topic_partitions is None else request.topic_partitions:
+        yield None
+        topic = ElectLeadersTopicResult(topic=asked.topic)
+        results.append(topic)
+        for index in asked.partitions:
+            yield None
+            result = (
                 _elect(ctx, asked.topic, index, request.election_type)
                 if is_known
                 else _result(index, ErrorCode.INVALID_REQUEST, f"Unknown election type {request.election_type}")
-                for index in asked.partitions
-            ],
-        )
-        for asked in (everything if request.topic_partitions is None else request.topic_partitions)
-    ]
-    if request.topic_partitions is None:
-        for topic in results:
-            topic.partition_result = [
-                p for p in topic.partition_result if p.error_code != ErrorCode.ELECTION_NOT_NEEDED
-            ]
-    return ElectLeadersResponse(
-        error_code=ErrorCode.NONE if is_known else ErrorCode.INVALID_REQUEST, replica_election_results=results
-    )
+            )
+            if not everything or result.error_code != ErrorCode.ELECTION_NOT_NEEDED:
+                topic.partition_result.append(result)
+    code = ErrorCode.NONE if is_known else ErrorCode.INVALID_REQUEST
+    return ctx.when_durable(ElectLeadersResponse(error_code=code, replica_election_results=results))
+
+
+def _every_partition(ctx: RequestContext) -> Iterator[ElectLeadersTopic]:
+    for topic in tuple(ctx.catalogue):
+        yield ElectLeadersTopic(topic=topic.name, partitions=list(range(len(topic.partitions))))
 
 
 def _elect(ctx: RequestContext, name: str, index: int, election_type: int) -> ElectLeadersPartitionResult:
@@ -60,7 +71,11 @@ def _elect(ctx: RequestContext, name: str, index: int, election_type: int) -> El
         return _result(
             index, ErrorCode.PREFERRED_LEADER_NOT_AVAILABLE, "The preferred leader was not available for election."
         )
-    ctx.cluster.elect(partition, next(node for node in (*partition.replicas, ctx.node_id) if node in live))
+    try:
+        with stored():
+            ctx.cluster.elect(partition, next(node for node in (*partition.replicas, ctx.node_id) if node in live))
+    except Refused as refused:
+        return _result(index, refused.code, str(refused))
     return _result(index, ErrorCode.NONE, None)
 
 

@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+from partita.broker.api.context import Answer, RequestContext
+from partita.broker.api.needs import WRITE_ID
+from partita.broker.api.served import Served
 from partita.broker.handlers._transactions import answered_with, code_for
-from partita.broker.requests.context import Answer, RequestContext
 from partita.protocol.error_codes import ErrorCode
 from partita.protocol.messages.end_txn import EndTxnRequest, EndTxnResponse
 from partita.transactions.contract import EndTransaction, Outcome
 from partita.transactions.model import NO_PRODUCER_ID
 
+API = Served(EndTxnRequest, rights=(WRITE_ID,))
+
 _FENCED_FROM, _VERSION_2_FROM = 2, 5
 
 
 def handle(ctx: RequestContext, request: EndTxnRequest) -> Answer:
-    """From version 5 on the answer has the producer id and epoch to be used next.
+    """End the transaction. From version 5 on the answer has the producer id and epoch to be used next.
 
-    A new producer id is told once its block of ids is durably taken.
+    A new producer id is sent once its block of ids is durably taken.
     """
     version = 2 if ctx.version >= _VERSION_2_FROM else 0
     asked = EndTransaction(

@@ -8,11 +8,13 @@ Deviation: an answer to Fetch holds at most 50 MiB and waits at most 30 s, whate
 
 from __future__ import annotations
 
+from partita.broker.api.context import Answer, RequestContext
+from partita.broker.api.needs import OTHERS_GO_ON, InHandler
+from partita.broker.api.served import PARTITIONS_MAX, Errors, Quota, Served
+from partita.broker.api.slices import Steps
 from partita.broker.handlers._partitions import endpoints, find
-from partita.broker.reading.fetch_sessions import FetchPlan, Wanted
+from partita.broker.reading.fetch_sessions import FetchPlan, Key, Wanted, wanted
 from partita.broker.reading.long_polls import Moved
-from partita.broker.requests.context import Answer, RequestContext
-from partita.broker.requests.slices import SLICE, Steps, in_slices, sliced
 from partita.broker.topics.catalogue import Partition, Topic
 from partita.group.steps import finished
 from partita.log.partition_log import PartitionLog
@@ -29,49 +31,54 @@ from partita.protocol.messages.fetch import (
     NodeEndpoint,
     PartitionData,
 )
-from partita.protocol.primitives import Message
 from partita.records.header import InvalidBatch
-from partita.security.rights.acls import Operation, ResourceType
+from partita.security.rights.operations import Operation, ResourceType
+
+API = Served(
+    FetchRequest,
+    rights=(InHandler("READ on each TOPIC", OTHERS_GO_ON),),
+    elements_max=PARTITIONS_MAX,
+    errors=Errors(fields={"high_watermark": -1, "records": b""}),
+    quota=Quota("consumer_byte_rate"),
+    deviation="An answer holds at most 50 MiB and waits at most 30 s; no replica ever follows",
+)
 
 MAX_ANSWER_BYTES = 50 << 20
 MAX_WAIT_MS = 30_000
 READ_COMMITTED = 1
+FEW = 250
+"""So many partitions are read at once when a waiting fetch is woken."""
 _IDS_FROM, _SESSIONS_FROM, _ZSTD_FROM, _LEADER_FROM = 13, 7, 10, 16
 _REFUSED_BEFORE_READING = frozenset(
     {ErrorCode.TOPIC_AUTHORIZATION_FAILED, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.UNKNOWN_TOPIC_ID}
 )
 
 
-def handle(ctx: RequestContext, request: FetchRequest) -> Answer:
-    """Answer at once when there is enough, an error, or no time to wait; else a future."""
-    plan = ctx.fetch_sessions.plan(request, ctx.version, ctx.now().mono_ms, ctx.connection)
+def handle(ctx: RequestContext, request: FetchRequest) -> Steps[Answer]:
+    """Answer at once when there is enough, an error, or no time to wait; else a future.
+
+    Whenever all of many partitions are read, others have their turn in between.
+    """
+    wait_ms = min(request.max_wait_ms, MAX_WAIT_MS)
+    named: dict[Key, Wanted] = {}
+    for topic in request.topics:
+        yield None
+        for key, one in wanted(topic, ctx.version):
+            yield None
+            named[key] = one
+    plan = ctx.fetch_sessions.plan(request, ctx.version, ctx.now().mono_ms, ctx.connection, named)
     if isinstance(plan, ErrorCode):
         return FetchResponse(error_code=plan)
     fetch = _Fetch(ctx, request, plan)
-    wait_ms = min(request.max_wait_ms, MAX_WAIT_MS)
-    if len(plan) > SLICE:
-        ctx.holds_back = True
-        return _wide(fetch, wait_ms)
-    answer = finished(fetch.read(is_final=wait_ms <= 0))
+    answer = yield from fetch.read(is_final=wait_ms <= 0)
     if answer is not None:
         return answer
-    return ctx.long_polls.wait(fetch.partitions(), fetch.look, wait_ms, ctx.connection)
-
-
-async def _wide(fetch: _Fetch, wait_ms: int) -> Message | None:
-    """The same for many partitions: whenever all of them are read, others have their turn in between."""
-    answer = await in_slices(fetch.ctx, fetch.read(is_final=wait_ms <= 0))
-    if answer is not None:
-        return answer
-    if not fetch.is_enough(fetch.moved()):
-        ready = FetchResponse()
-        await fetch.ctx.long_polls.wait(
-            fetch.partitions(),
-            lambda moved, is_final: ready if is_final or fetch.is_enough(moved) else None,
-            wait_ms,
-            fetch.ctx.connection,
-        )
-    return await in_slices(fetch.ctx, fetch.read(is_final=True))
+    if fetch.is_enough(fetch.moved()):
+        return (yield from fetch.read(is_final=True))
+    if len(plan) <= FEW:
+        return ctx.long_polls.wait(fetch.partitions(), fetch.look, wait_ms, ctx.connection)
+    yield ctx.long_polls.wait(fetch.partitions(), fetch.look_for_reason, wait_ms, ctx.connection)
+    return (yield from fetch.read(is_final=True))
 
 
 class _Fetch:
@@ -96,11 +103,10 @@ class _Fetch:
         """Read all partitions; return the answer, or None when there is too little and no reason not to wait."""
         left, total, has_reason = self._limit, 0, is_final
         found: list[tuple[Wanted, PartitionData]] = []
-        for wanted, others_turn in sliced(self._plan, self.ctx.stopwatch):
-            if others_turn:
-                yield None
-            data = self._read(wanted, left, at_least_one=total == 0)
-            found.append((wanted, data))
+        for one in self._plan:
+            yield None
+            data = self._read(one, left, at_least_one=total == 0)
+            found.append((one, data))
             size = len(data.records or b"")
             total += size
             left = max(0, left - size)
@@ -109,11 +115,15 @@ class _Fetch:
             self._remember(found)
             if self._total < self._enough:
                 return None
-        return self._response(self._plan.answer(found))
+        return (yield from self._response(found))
 
     def look(self, moved: Moved, is_final: bool) -> FetchResponse | None:
         """Look at the partitions that moved; return the answer once there is enough or time is up."""
         return finished(self.read(is_final=True)) if is_final or self.is_enough(moved) else None
+
+    def look_for_reason(self, moved: Moved, is_final: bool) -> FetchResponse | None:
+        """The same for many partitions: they are read when it is this request's turn, after this empty answer."""
+        return FetchResponse() if is_final or self.is_enough(moved) else None
 
     def is_enough(self, moved: Moved) -> bool:
         """Whether to answer: with what moved there is enough, or something that the client must know."""
@@ -129,7 +139,7 @@ class _Fetch:
         return [partition for partition, end in self._read_to.items() if self._up_to(partition.log) != end]
 
     def partitions(self) -> list[Partition]:
-        """What to wait for. All of them are here: with an error there would have been an answer."""
+        """The partitions to wait for. All of them are here: with an error there would have been an answer."""
         return list(self._wanted)
 
     @property
@@ -137,11 +147,11 @@ class _Fetch:
         return min(self._request.min_bytes, self._limit)
 
     def _remember(self, found: list[tuple[Wanted, PartitionData]]) -> None:
-        for wanted, data in found:
-            topic = self._topic(wanted)
-            partition = topic.partition(wanted.asked.partition) if topic is not None else None
+        for one, data in found:
+            topic = self._topic(one)
+            partition = topic.partition(one.asked.partition) if topic is not None else None
             if partition is not None:
-                self._wanted[partition] = wanted
+                self._wanted[partition] = one
                 self._read_to[partition] = data.last_stable_offset if self._is_committed else data.high_watermark
                 if data.records:
                     self._count_readable(partition, data)
@@ -228,15 +238,18 @@ class _Fetch:
             data.current_leader = LeaderIdAndEpoch(leader_id=partition.leader, leader_epoch=partition.leader_epoch)
         return data
 
-    def _response(self, sent: list[tuple[Wanted, PartitionData]]) -> FetchResponse:
+    def _response(self, found: list[tuple[Wanted, PartitionData]]) -> Steps[FetchResponse]:
         topics: dict[bytes | str, FetchableTopicResponse] = {}
         leaders = []
-        for wanted, data in sent:
-            entry = topics.get(wanted.topic)
+        for one, data in found:
+            yield None
+            if not self._plan.shows(one, data):
+                continue
+            entry = topics.get(one.topic)
             if entry is None:
-                entry = topics[wanted.topic] = _topic_response(wanted.topic)
+                entry = topics[one.topic] = _topic_response(one.topic)
             entry.partitions.append(data)
-            self._count(wanted, data)
+            self._count(one, data)
             if data.current_leader.leader_id >= 0:
                 leaders.append(data.current_leader.leader_id)
         return FetchResponse(
@@ -248,16 +261,16 @@ class _Fetch:
     def _count(self, wanted: Wanted, data: PartitionData) -> None:
         topic = self._topic(wanted)
         if topic is not None:
-            self.ctx.services.traffic.fetched(topic.name, len(data.records or b""), failed=data.error_code != 0)
+            self.ctx.traffic.fetched(topic.name, len(data.records or b""), failed=data.error_code != 0)
 
 
 def _refused(ctx: RequestContext, plan: FetchPlan) -> frozenset[bytes | str]:
-    """The topics that whoever asks may not read now; the answer is made of this however long it waits."""
+    """Return the topics that the client may not read now; checked for the answer however long it waits."""
     asking = ctx.asking
     if asking is None:
         return frozenset()
     names: dict[bytes | str, str] = {}
-    for topic in {wanted.topic for wanted in plan}:
+    for topic in {one.topic for one in plan}:
         known = ctx.catalogue.by_id.get(topic) if isinstance(topic, bytes) else None
         name = topic if isinstance(topic, str) else None if known is None else known.name
         if name is not None:
@@ -271,7 +284,7 @@ def _topic_response(topic: bytes | str) -> FetchableTopicResponse:
 
 
 def _is_reason(data: PartitionData) -> bool:
-    """Whether a client that waits for data must be told this at once."""
+    """Whether a client that waits for data must get this at once."""
     return data.error_code != 0 or data.diverging_epoch.epoch >= 0
 
 
@@ -291,3 +304,25 @@ def _error(asked: FetchPartition, code: ErrorCode) -> PartitionData:
     return PartitionData(
         partition_index=asked.partition, error_code=code, high_watermark=-1, aborted_transactions=aborted, records=b""
     )
+
+
+def finish_error(answer: FetchResponse, request: FetchRequest, version: int) -> FetchResponse:
+    """The session lives on, but for versions that have none."""
+    answer.session_id = request.session_id
+    return answer
+
+
+def without_records(ctx: RequestContext, request: FetchRequest) -> FetchResponse:
+    """The answer to a client that is over its quota already; its session goes on."""
+    answer = FetchResponse()
+    if request.session_epoch > 0:
+        plan = ctx.fetch_sessions.plan(request, ctx.version, ctx.now().mono_ms, ctx.connection)
+        if isinstance(plan, ErrorCode):
+            return FetchResponse(error_code=plan)
+        answer.session_id = plan.session_id
+    return answer
+
+
+def bytes_read(answer: FetchResponse) -> int:
+    """The bytes of records in an answer."""
+    return sum(len(part.records or b"") for topic in answer.responses for part in topic.partitions)

@@ -10,13 +10,29 @@ again.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from partita.broker.requests.context import Answer, RequestContext
-from partita.broker.requests.slices import Steps, answered, sliced
+from partita.broker.api.context import Answer, RequestContext
+from partita.broker.api.needs import REFUSED_WITH, Checked, NeedsEach, Verdict, refused
+from partita.broker.api.served import Errors, Served
+from partita.broker.api.slices import Steps
 from partita.broker.topics.catalogue import OFFSETS_TOPIC, TRANSACTION_TOPIC, Partition
 from partita.protocol.error_codes import ErrorCode
 from partita.protocol.messages.find_coordinator import Coordinator, FindCoordinatorRequest, FindCoordinatorResponse
+from partita.security.rights.operations import Operation, ResourceType
+
+if TYPE_CHECKING:
+    from partita.broker.permits.rights import Asking
+
+API = Served(
+    FindCoordinatorRequest,
+    rights=(
+        Checked(
+            "DESCRIBE on each GROUP or TRANSACTIONAL_ID", "GROUP_ or TRANSACTIONAL_ID_AUTHORIZATION_FAILED for the key"
+        ),
+    ),
+    errors=Errors(fields={"error_message": "", "node_id": -1, "port": -1}),
+)
 
 GROUP, TRANSACTION = 0, 1
 _NOT_AVAILABLE_TEXT = "The coordinator is not available."
@@ -31,11 +47,11 @@ class Found(NamedTuple):
     port: int = -1
 
 
-def handle(ctx: RequestContext, request: FindCoordinatorRequest) -> Answer:
+def handle(ctx: RequestContext, request: FindCoordinatorRequest) -> Answer | Steps[Answer]:
     """Up to version 3 one key, from 4 on a list; versions 1 to 3 carry the error's text."""
     key_type = GROUP if ctx.version == 0 else request.key_type
     if ctx.version >= 4:
-        return answered(ctx, _rows(ctx, request.coordinator_keys, key_type))
+        return _rows(ctx, request.coordinator_keys, key_type)
     found = _find(ctx, request.key, key_type)
     return FindCoordinatorResponse(
         error_code=found.code,
@@ -48,9 +64,8 @@ def handle(ctx: RequestContext, request: FindCoordinatorRequest) -> Answer:
 
 def _rows(ctx: RequestContext, keys: list[str], key_type: int) -> Steps[FindCoordinatorResponse]:
     rows = []
-    for key, others_turn in sliced(keys, ctx.stopwatch):
-        if others_turn:
-            yield None
+    for key in keys:
+        yield None
         rows.append(_row(key, _find(ctx, key, key_type)))
     return FindCoordinatorResponse(coordinators=rows)
 
@@ -90,3 +105,19 @@ def _text(code: ErrorCode) -> str:
     if code == ErrorCode.NONE:
         return "NONE"
     return _NOT_AVAILABLE_TEXT if code == ErrorCode.COORDINATOR_NOT_AVAILABLE else code.meaning
+
+
+def check_rights(asking: Asking, request: FindCoordinatorRequest) -> Verdict | None:
+    """Each key needs DESCRIBE on the group or the transactional id that it names."""
+    each = {0: _GROUP_KEYS, 1: _TRANSACTION_KEYS}.get(request.key_type if asking.version else 0)
+    if each is None:
+        return None
+    if asking.version >= 4:
+        return each(asking, request)
+    is_allowed = asking.may(each.operation, each.kind, request.key)
+    return None if is_allowed else refused(asking, request, REFUSED_WITH[each.kind])
+
+
+_GROUP_KEYS = NeedsEach(Operation.DESCRIBE, ResourceType.GROUP, "coordinator_keys", "coordinators")
+
+_TRANSACTION_KEYS = NeedsEach(Operation.DESCRIBE, ResourceType.TRANSACTIONAL_ID, "coordinator_keys", "coordinators")

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from partita.broker.requests.context import Answer, RequestContext
+from partita.broker.api.context import Answer, RequestContext
+from partita.broker.api.needs import READ_GROUP
+from partita.broker.api.served import Served
 from partita.broker.wire.memo import DECODE_IT
 from partita.protocol.messages.heartbeat import HeartbeatRequest
+
+API = Served(HeartbeatRequest, rights=(READ_GROUP,))
 
 
 def handle(ctx: RequestContext, request: HeartbeatRequest) -> Answer:
@@ -17,7 +21,7 @@ def handle(ctx: RequestContext, request: HeartbeatRequest) -> Answer:
 
 
 def _shortcut(ctx: RequestContext, request: HeartbeatRequest) -> Callable[[], int]:
-    """What answers this very heartbeat again and again: its error code, or DECODE_IT."""
+    """Return a function that answers this very heartbeat again and again: its error code, or DECODE_IT."""
     shards = ctx.groups
     by_group = shards.by_group
     mono_ms = ctx.cluster.clock.mono_ms

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from functools import partial
 
+from partita.broker.api.context import Answer, RequestContext
+from partita.broker.api.served import Served
+from partita.broker.api.slices import Steps
 from partita.broker.config import (
     TOPIC_OPTIONS,
     BrokerConfig,
@@ -18,6 +21,7 @@ from partita.broker.handlers._configs import (
     BROKER,
     GROUP,
     TOPIC,
+    NeedsOnResources,
     change_broker,
     change_group,
     check_broker_name,
@@ -28,7 +32,6 @@ from partita.broker.handlers._configs import (
     unknown_type,
 )
 from partita.broker.options import LIST, Option, Value
-from partita.broker.requests.context import Answer, RequestContext
 from partita.broker.topics.checks import Refused
 from partita.protocol.error_codes import ErrorCode
 from partita.protocol.messages.incremental_alter_configs import (
@@ -38,19 +41,20 @@ from partita.protocol.messages.incremental_alter_configs import (
     IncrementalAlterConfigsRequest,
     IncrementalAlterConfigsResponse,
 )
+from partita.security.rights.operations import Operation
+
+API = Served(IncrementalAlterConfigsRequest, rights=(NeedsOnResources(Operation.ALTER_CONFIGS, "responses"),))
 
 SET, DELETE, APPEND, SUBTRACT = 0, 1, 2, 3
 VALUE_BYTES_MAX = 32_767
-"""The longest text that every version of DescribeConfigs can tell."""
+"""The longest text that every version of DescribeConfigs can carry."""
 
 
-def handle(ctx: RequestContext, request: IncrementalAlterConfigsRequest) -> Answer:
+def handle(ctx: RequestContext, request: IncrementalAlterConfigsRequest) -> Steps[Answer]:
     """Change the named settings of each resource and leave the others alone."""
     alter = partial(_alter, ctx, validate_only=request.validate_only)
-    response = IncrementalAlterConfigsResponse(
-        responses=each_alone(request.resources, alter, AlterConfigsResourceResponse)
-    )
-    return ctx.when_durable(response)
+    results = yield from each_alone(request.resources, alter, AlterConfigsResourceResponse)
+    return ctx.when_durable(IncrementalAlterConfigsResponse(responses=results))
 
 
 def _alter(ctx: RequestContext, resource: AlterConfigsResource, *, validate_only: bool) -> None:
@@ -92,7 +96,7 @@ def _alter_group(ctx: RequestContext, resource: AlterConfigsResource, *, validat
 
 
 def _of_broker(settings: BrokerConfig, config: AlterableConfig) -> Value:
-    """What a broker option becomes; None gives it back its value of the start."""
+    """Return the new value of a broker option; None restores its value of the start."""
     if config.config_operation == DELETE:
         return None
     option = broker_option(config.name)
@@ -104,7 +108,7 @@ def _of_broker(settings: BrokerConfig, config: AlterableConfig) -> Value:
 
 
 def _new_value(option: Option, config: AlterableConfig, current: Value) -> Value:
-    """What the option becomes by SET, APPEND or SUBTRACT."""
+    """Return the option's new value after SET, APPEND or SUBTRACT."""
     operation = config.config_operation
     if operation == SET:
         return parse(option, config.value)

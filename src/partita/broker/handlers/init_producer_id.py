@@ -3,21 +3,38 @@
 from __future__ import annotations
 
 from functools import partial
+from typing import TYPE_CHECKING
 
+from partita.broker.api.context import Answer, RequestContext
+from partita.broker.api.needs import REFUSED_WITH, Checked, Needs, Verdict, refused
+from partita.broker.api.served import Errors, Served
 from partita.broker.handlers._transactions import answered_with, code_for
-from partita.broker.requests.context import Answer, RequestContext
 from partita.log.storage import StorageError
 from partita.protocol.error_codes import ErrorCode
 from partita.protocol.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
+from partita.security.rights.operations import Operation, ResourceType
 from partita.transactions.contract import InitProducer, Outcome
+
+if TYPE_CHECKING:
+    from partita.broker.permits.rights import Asking
+
+API = Served(
+    InitProducerIdRequest,
+    rights=(
+        Needs(Operation.WRITE, ResourceType.TRANSACTIONAL_ID, "transactional_id", optional=True),
+        Checked("else IDEMPOTENT_WRITE CLUSTER, or WRITE on some TOPIC", "CLUSTER_AUTHORIZATION_FAILED"),
+    ),
+    errors=Errors(fields={"producer_id": -1, "producer_epoch": -1}),
+    last=5,
+)
 
 _FENCED_FROM = 4
 
 
 def handle(ctx: RequestContext, request: InitProducerIdRequest) -> Answer:
-    """Every idempotent producer gets a new id at epoch 0; an id it already has is of no interest, as in Kafka.
+    """Answer every idempotent producer with a new id at epoch 0; an id it already has does not matter, as in Kafka.
 
-    A producer is told once the block of ids that its id belongs to is durably taken, or a power loss would give it out
+    The answer waits until the block of ids that the id belongs to is durably taken, or a power loss would give it out
     again.
     """
     if (request.producer_id == -1) != (request.producer_epoch == -1):
@@ -46,3 +63,15 @@ def _response(ctx: RequestContext, outcome: Outcome) -> Answer:
 
 def _refused(code: ErrorCode) -> InitProducerIdResponse:
     return InitProducerIdResponse(error_code=code, producer_id=-1, producer_epoch=-1)
+
+
+def check_rights(asking: Asking, request: InitProducerIdRequest) -> Verdict | None:
+    """Require, without a transactional id, the right to write to any topic."""
+    if request.transactional_id is not None or asking.may(
+        Operation.IDEMPOTENT_WRITE, ResourceType.CLUSTER, is_logged=False
+    ):
+        return None
+    if asking.may_some(Operation.WRITE, ResourceType.TOPIC):
+        return None
+    asking.may(Operation.IDEMPOTENT_WRITE, ResourceType.CLUSTER)  # for the audit log
+    return refused(asking, request, REFUSED_WITH[ResourceType.CLUSTER])

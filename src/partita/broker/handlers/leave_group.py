@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
-from partita.broker.requests.context import Answer, RequestContext
+from partita.broker.api.context import Answer, RequestContext
+from partita.broker.api.needs import READ_GROUP
+from partita.broker.api.served import Served
 from partita.protocol.messages.leave_group import LeaveGroupRequest
+
+API = Served(LeaveGroupRequest, rights=(READ_GROUP,))
 
 
 def handle(ctx: RequestContext, request: LeaveGroupRequest) -> Answer:

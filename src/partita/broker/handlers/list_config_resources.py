@@ -5,15 +5,20 @@ Client metrics are a resource type too; Partita has no settings of them. (Kafka:
 
 from __future__ import annotations
 
+from partita.broker.api.context import RequestContext
+from partita.broker.api.needs import Needs
+from partita.broker.api.served import Served
 from partita.broker.groups.settings import all_settings
 from partita.broker.handlers._configs import BROKER, BROKER_LOGGER, CLIENT_METRICS, GROUP, TOPIC
-from partita.broker.requests.context import RequestContext
 from partita.protocol.error_codes import ErrorCode
 from partita.protocol.messages.list_config_resources import (
     ListConfigResourcesRequest,
     ListConfigResourcesResponse,
     ListedConfigResource,
 )
+from partita.security.rights.operations import Operation, ResourceType
+
+API = Served(ListConfigResourcesRequest, rights=(Needs(Operation.DESCRIBE_CONFIGS, ResourceType.CLUSTER),))
 
 TYPES = {TOPIC, BROKER, BROKER_LOGGER, CLIENT_METRICS, GROUP}
 

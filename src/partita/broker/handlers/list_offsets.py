@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections import Counter
 from functools import partial
 
+from partita.broker.api.context import RequestContext
+from partita.broker.api.needs import NeedsEach
+from partita.broker.api.served import ALONE_MAX, PARTITIONS_MAX, Served
+from partita.broker.api.slices import Steps
 from partita.broker.handlers._partitions import find
-from partita.broker.requests.context import Answer, RequestContext
-from partita.broker.requests.slices import Pace, Steps, answered, sliced
 from partita.broker.topics.catalogue import Partition
 from partita.log.storage import StorageError
 from partita.log.timestamp_search import TimestampOffset, first_in
@@ -22,6 +24,14 @@ from partita.protocol.messages.list_offsets import (
 from partita.records.header import InvalidBatch, read_header
 from partita.records.opened.inspect import is_long
 from partita.records.validate import inflated_bytes_max
+from partita.security.rights.operations import Operation, ResourceType
+
+API = Served(
+    ListOffsetsRequest,
+    rights=(NeedsEach(Operation.DESCRIBE, ResourceType.TOPIC, "topics", "topics", "name"),),
+    elements_max=PARTITIONS_MAX,
+    alone_max=ALONE_MAX,
+)
 
 LATEST, EARLIEST, MAX_TIMESTAMP = -1, -2, -3
 EARLIEST_LOCAL, LATEST_TIERED, EARLIEST_PENDING_UPLOAD = -4, -5, -6
@@ -30,7 +40,7 @@ _SINCE = {MAX_TIMESTAMP: 7, EARLIEST_LOCAL: 8, LATEST_TIERED: 9, EARLIEST_PENDIN
 """The version from which a special timestamp is understood."""
 
 
-def handle(ctx: RequestContext, request: ListOffsetsRequest) -> Answer:
+def handle(ctx: RequestContext, request: ListOffsetsRequest) -> Steps[ListOffsetsResponse]:
     """Partitions named twice in one request are refused, as in Kafka.
 
     A client that claims to be a replica gets a consumer's answer and sees no further. (H27)
@@ -38,24 +48,18 @@ def handle(ctx: RequestContext, request: ListOffsetsRequest) -> Answer:
     Deviation: ListOffsets from a client that claims to be a replica, as kafka-python up to 3.0.11 does, is answered
     as for a consumer; Kafka answers with the log end offset, even under read_committed.
     """
-    return answered(ctx, _answer(ctx, request))
-
-
-def _answer(ctx: RequestContext, request: ListOffsetsRequest) -> Steps[ListOffsetsResponse]:
     counts: Counter[tuple[str, int]] = Counter()
     asked = ((topic.name, part.partition_index) for topic in request.topics for part in topic.partitions)
-    for place, others_turn in sliced(asked, ctx.stopwatch):
-        if others_turn:
-            yield None
+    for place in asked:
+        yield None
         counts[place] += 1
     response = ListOffsetsResponse()
-    pace = Pace(ctx.stopwatch)
     for topic in request.topics:
+        yield None
         answers: list[ListOffsetsPartitionResponse] = []
         response.topics.append(ListOffsetsTopicResponse(name=topic.name, partitions=answers))
         for part in topic.partitions:
-            if pace.is_over():
-                yield None
+            yield None
             if counts[topic.name, part.partition_index] > 1:
                 answers.append(_error(part, ErrorCode.INVALID_REQUEST))
             else:

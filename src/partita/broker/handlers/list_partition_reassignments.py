@@ -5,10 +5,20 @@
 
 from __future__ import annotations
 
-from partita.broker.requests.context import RequestContext
+from partita.broker.api.context import RequestContext
+from partita.broker.api.needs import Needs
+from partita.broker.api.served import Errors, Served
 from partita.protocol.messages.list_partition_reassignments import (
     ListPartitionReassignmentsRequest,
     ListPartitionReassignmentsResponse,
+)
+from partita.security.rights.operations import Operation, ResourceType
+
+API = Served(
+    ListPartitionReassignmentsRequest,
+    rights=(Needs(Operation.DESCRIBE, ResourceType.CLUSTER),),
+    errors=Errors(fields={"error_message": ""}),
+    deviation="The list is always empty, since a reassignment completes at once",
 )
 
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
-
-from partita.broker.requests.context import Answer, RequestContext
-from partita.broker.requests.slices import answered, paced
-from partita.broker.shard_leadership import State
+from partita.broker.api.context import Answer, RequestContext
+from partita.broker.api.needs import InHandler
+from partita.broker.api.served import Served
+from partita.broker.api.slices import Steps
+from partita.broker.shard_life import State
 from partita.expressions import InvalidExpression
 from partita.protocol.error_codes import ErrorCode
 from partita.protocol.messages.list_transactions import (
@@ -14,15 +14,21 @@ from partita.protocol.messages.list_transactions import (
     ListTransactionsRequest,
     ListTransactionsResponse,
 )
-from partita.security.rights.acls import Operation, ResourceType
+from partita.security.rights.operations import Operation, ResourceType
 from partita.transactions.contract import Filters
 from partita.transactions.coordinator import TransactionCoordinator
 from partita.transactions.describe import pattern_of
 from partita.transactions.model import STATES_BY_TEXT
 
+API = Served(
+    ListTransactionsRequest,
+    rights=(InHandler("DESCRIBE on each TRANSACTIONAL_ID", "left out"),),
+    deviation="A pattern has at most 1,000 characters, and needs the extra `regex`",
+)
 
-def handle(ctx: RequestContext, request: ListTransactionsRequest) -> Answer:
-    """While a shard loads nobody knows all ids: then none are listed. Many ids are looked at in slices."""
+
+def handle(ctx: RequestContext, request: ListTransactionsRequest) -> Answer | Steps[Answer]:
+    """List the ids; none while a shard loads, when the list would be incomplete. Many ids are looked at in slices."""
     runners = ctx.transactions.led_by(ctx.node_id)
     if any(runner.state is State.LOADING for runner in runners):
         return ListTransactionsResponse(error_code=ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
@@ -34,7 +40,7 @@ def handle(ctx: RequestContext, request: ListTransactionsRequest) -> Answer:
         frozenset(request.state_filters), frozenset(request.producer_id_filters), request.duration_filter, matches
     )
     coordinators = [runner.coordinator for runner in runners if runner.state is State.ACTIVE]
-    return answered(ctx, paced(ctx, _listed(ctx, request, filters, coordinators)))
+    return _listed(ctx, request, filters, coordinators)
 
 
 def _listed(
@@ -42,7 +48,7 @@ def _listed(
     request: ListTransactionsRequest,
     filters: Filters,
     coordinators: list[TransactionCoordinator],
-) -> Generator[None, None, ListTransactionsResponse]:
+) -> Steps[ListTransactionsResponse]:
     asking, now = ctx.asking, ctx.now()
     response = ListTransactionsResponse(
         unknown_state_filters=[name for name in request.state_filters if name not in STATES_BY_TEXT]
@@ -60,5 +66,5 @@ def _listed(
                         transaction_state=one.state.text,
                     )
                 )
-            yield
+            yield None
     return response

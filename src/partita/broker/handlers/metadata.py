@@ -8,11 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
+from typing import TYPE_CHECKING, Any
 
+from partita.broker.api.context import Answer, RequestContext
+from partita.broker.api.needs import LEFT_OUT_OF_ALL, Checked, InHandler, Verdict
+from partita.broker.api.served import Errors, Served
+from partita.broker.api.slices import Steps
 from partita.broker.handlers._operations import cluster_operations, topic_operations
 from partita.broker.handlers._partitions import described
-from partita.broker.requests.context import Answer, RequestContext
-from partita.broker.requests.slices import SLICE, Steps, answered, sliced
 from partita.broker.topics.catalogue import INTERNAL_TOPICS, OFFSETS_TOPIC, TRANSACTION_TOPIC, Topic, name_problem
 from partita.broker.topics.checks import NewTopics
 from partita.log.storage import StorageError
@@ -26,22 +29,36 @@ from partita.protocol.messages.metadata import (
     MetadataResponseTopic,
 )
 from partita.protocol.primitives import ZERO_UUID
+from partita.security.rights.operations import Operation, ResourceType
+
+if TYPE_CHECKING:
+    from partita.broker.permits.rights import Asking
+
+API = Served(
+    MetadataRequest,
+    rights=(
+        Checked("DESCRIBE on each TOPIC", f"{LEFT_OUT_OF_ALL}; by id: without the name"),
+        InHandler("to create a topic: CREATE CLUSTER, or CREATE TOPIC", "TOPIC_AUTHORIZATION_FAILED"),
+    ),
+    errors=Errors(also_in_items=True),
+    deviation="A topic that the request creates is in the answer; Kafka first answers UNKNOWN_TOPIC_OR_PARTITION",
+)
 
 AUTO_CREATED_MAX = 1000
 """How many topics one request may bring into being. (H23)"""
-CREATED_AT_ONCE = 100
+CREATED_AT_ONCE = 20
 """How many of them are created with one write, before others have their turn."""
 
 
-def handle(ctx: RequestContext, request: MetadataRequest) -> Answer:
+def handle(ctx: RequestContext, request: MetadataRequest) -> Answer | Steps[Answer]:
     """Null topics ask for all, in version 0 an empty list does too; afterwards an empty list asks for none."""
     if request.topics is None or (ctx.version == 0 and not request.topics):
-        return answered(ctx, _all(ctx, request))
+        return _all(ctx, request)
     if any(topic.name is None for topic in request.topics) and (
         ctx.version < 12 or any(t.name is None and t.topic_id == ZERO_UUID for t in request.topics)
     ):
         return _invalid(ctx, request.topics)
-    return answered(ctx, _named(ctx, request, request.topics))
+    return _named(ctx, request, request.topics)
 
 
 def _invalid(ctx: RequestContext, topics: list[MetadataRequestTopic]) -> MetadataResponse:
@@ -61,46 +78,38 @@ def _invalid(ctx: RequestContext, topics: list[MetadataRequestTopic]) -> Metadat
 
 
 def _all(ctx: RequestContext, request: MetadataRequest) -> Steps[MetadataResponse]:
-    return _response(ctx, request, (yield from _described(ctx, list(ctx.catalogue))))
+    return (yield from _response(ctx, request, (yield from _described(ctx, list(ctx.catalogue)))))
 
 
 def _named(ctx: RequestContext, request: MetadataRequest, asked: list[MetadataRequestTopic]) -> Steps[MetadataResponse]:
     may_create = request.allow_auto_topic_creation and ctx.config.bool("auto.create.topics.enable")
     seen: dict[tuple[str | None, bytes], MetadataRequestTopic] = {}
-    for topic, others_turn in sliced(asked, ctx.stopwatch):
-        if others_turn:
-            yield None
+    for topic in asked:
+        yield None
         seen.setdefault((topic.name, topic.topic_id), topic)
     refused: dict[str, ErrorCode] = {}
     if may_create:
         yield from _create_missing(ctx, seen.values(), refused)
     found = []
-    for topic, others_turn in sliced(seen.values(), ctx.stopwatch):
-        if others_turn:
-            yield None
+    for topic in seen.values():
+        yield None
         found.append(_found(ctx, topic, refused))
-    return _response(ctx, request, (yield from _described(ctx, found)))
+    return (yield from _response(ctx, request, (yield from _described(ctx, found))))
 
 
 def _described(
     ctx: RequestContext, topics: Sequence[Topic | MetadataResponseTopic]
 ) -> Steps[list[MetadataResponseTopic]]:
-    """Describe the topics; others have their turn after so many partitions."""
-    described, count = [], 0
+    found = []
     for topic in topics:
-        if count >= SLICE:
-            yield None
-            count = 0
-        if isinstance(topic, Topic):
-            described.append(_describe(ctx, topic))
-            count += len(topic.partitions)
-        else:
-            described.append(topic)
-        count += 1
-    return described
+        yield None
+        found.append((yield from _describe(ctx, topic)) if isinstance(topic, Topic) else topic)
+    return found
 
 
-def _response(ctx: RequestContext, request: MetadataRequest, topics: list[MetadataResponseTopic]) -> MetadataResponse:
+def _response(
+    ctx: RequestContext, request: MetadataRequest, topics: list[MetadataResponseTopic]
+) -> Steps[MetadataResponse]:
     controller = ctx.cluster.controller
     response = MetadataResponse(
         brokers=_brokers(ctx),
@@ -108,16 +117,17 @@ def _response(ctx: RequestContext, request: MetadataRequest, topics: list[Metada
         controller_id=-1 if controller is None else controller.node_id,
         topics=topics,
     )
-    _add_operations(ctx, request, response)
+    yield from _add_operations(ctx, request, response)
     return response
 
 
-def _add_operations(ctx: RequestContext, request: MetadataRequest, response: MetadataResponse) -> None:
-    """What whoever asks may do, for those who want to know; a topic without a name has no operations."""
+def _add_operations(ctx: RequestContext, request: MetadataRequest, response: MetadataResponse) -> Steps[None]:
+    """Add the operations that the client may do, on request; a topic without a name has none."""
     if request.include_cluster_authorized_operations:
         response.cluster_authorized_operations = cluster_operations(ctx)
     if request.include_topic_authorized_operations:
         for topic in response.topics:
+            yield None
             if topic.name is not None:
                 topic.topic_authorized_operations = topic_operations(ctx, topic.name)
 
@@ -137,9 +147,8 @@ def _create_missing(
 ) -> Steps[None]:
     """Create the topics that do not exist, some at a time, and note in `refused` why others could not be."""
     missing: list[str] = []
-    for topic, others_turn in sliced(asked, ctx.stopwatch):
-        if others_turn:
-            yield None
+    for topic in asked:
+        yield None
         name = topic.name
         if name is None or _is_by_id(ctx, topic) or ctx.catalogue.get(name) is not None or name_problem(name):
             continue
@@ -197,10 +206,68 @@ def _missing(name: str, code: ErrorCode) -> MetadataResponseTopic:
     return MetadataResponseTopic(error_code=code, name=name, is_internal=name in INTERNAL_TOPICS)
 
 
-def _describe(ctx: RequestContext, topic: Topic) -> MetadataResponseTopic:
+def _describe(ctx: RequestContext, topic: Topic) -> Steps[MetadataResponseTopic]:
     return MetadataResponseTopic(
         name=topic.name,
         topic_id=topic.topic_id,
         is_internal=topic.is_internal,
-        partitions=described(ctx, topic.partitions, MetadataResponsePartition),
+        partitions=(yield from described(ctx, topic.partitions, MetadataResponsePartition)),
     )
+
+
+def check_rights(asking: Asking, request: MetadataRequest) -> Verdict | None:
+    """Topics that may not be described are refused by name or id, and left out where all are asked for."""
+    asked = request.topics
+    if asked is None or (asking.version == 0 and not asked):
+        return Verdict(complete=lambda answer: _leave_out_undescribed(asking, answer))
+    kept, out = [], []
+    for topic in asked:
+        name, shown = topic.name, (topic.name, topic.topic_id)
+        if asking.version >= 12 and topic.topic_id != ZERO_UUID:
+            found = asking.catalogue.by_id.get(topic.topic_id)
+            name, shown = None if found is None else found.name, (None, topic.topic_id)
+        if name is None or asking.may(Operation.DESCRIBE, ResourceType.TOPIC, name):
+            kept.append(topic)
+        else:
+            out.append(shown)
+    if request.allow_auto_topic_creation and asking.config.bool("auto.create.topics.enable"):
+        kept, not_created = _creatable(asking, kept)
+        out += not_created
+    if not out:
+        return None
+    entries = [
+        MetadataResponseTopic(error_code=ErrorCode.TOPIC_AUTHORIZATION_FAILED, name=name, topic_id=id_)
+        for name, id_ in out
+    ]
+    is_nothing_left = asking.version == 0 and not kept
+    request.topics = None if is_nothing_left else kept  # an empty list would ask for all topics in version 0
+
+    def complete(answer: MetadataResponse) -> None:
+        answer.topics = entries if is_nothing_left else [*answer.topics, *entries]
+
+    return Verdict(complete=complete)
+
+
+def _leave_out_undescribed(asking: Asking, answer: MetadataResponse) -> None:
+    answer.topics = [
+        topic
+        for topic in answer.topics
+        if asking.may(Operation.DESCRIBE, ResourceType.TOPIC, topic.name or "", is_logged=False)
+    ]
+
+
+def _creatable(asking: Asking, topics: list[Any]) -> tuple[list[Any], list[tuple[str, bytes]]]:
+    """(Topics that exist or may be created, names and ids of those that may not)."""
+    missing = {t.name for t in topics if t.name is not None and asking.catalogue.get(t.name) is None}
+    if not missing or asking.may(Operation.CREATE, ResourceType.CLUSTER, is_logged=False):
+        return topics, []
+    not_created = missing - asking.may_all(Operation.CREATE, ResourceType.TOPIC, sorted(missing))
+    kept = [topic for topic in topics if topic.name not in not_created]
+    return kept, [(name, ZERO_UUID) for name in sorted(not_created)]
+
+
+def finish_error(answer: MetadataResponse, request: MetadataRequest, version: int) -> MetadataResponse:
+    """A topic without a name has an empty one before version 12, which has no null."""
+    for topic in answer.topics:
+        topic.name = topic.name or ("" if version < 12 else None)
+    return answer

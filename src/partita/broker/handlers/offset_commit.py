@@ -9,10 +9,12 @@ import asyncio
 from collections.abc import Generator
 from typing import Any, TypeAlias
 
+from partita.broker.api.context import Answer, RequestContext
+from partita.broker.api.needs import READ_GROUP, NeedsEach
+from partita.broker.api.served import ALONE_MAX, PARTITIONS_MAX, Served
+from partita.broker.api.slices import AT_ONCE, Steps
 from partita.broker.groups.across_shards import when_all
 from partita.broker.handlers._partitions import merged
-from partita.broker.requests.context import Answer, RequestContext
-from partita.broker.requests.slices import SLICE, Steps, answered, paced
 from partita.group.offsets.commit import stored_offsets
 from partita.group.requests import CommitOffsets, OffsetsRefused
 from partita.group.steps import finished
@@ -24,19 +26,30 @@ from partita.protocol.messages.offset_commit import (
     OffsetCommitResponsePartition,
     OffsetCommitResponseTopic,
 )
+from partita.security.rights.operations import Operation, ResourceType
+
+API = Served(
+    OffsetCommitRequest,
+    rights=(
+        READ_GROUP,
+        NeedsEach(Operation.READ, ResourceType.TOPIC, "topics", "topics", "name", ids_from=10),
+    ),
+    elements_max=PARTITIONS_MAX,
+    alone_max=ALONE_MAX,
+)
 
 BY_ID_FROM = 10
 Refused: TypeAlias = dict[tuple[str, bytes], OffsetCommitResponseTopic]
 """The answers to partitions that do not exist, by name and id of their topics."""
 
 
-def handle(ctx: RequestContext, request: OffsetCommitRequest) -> Answer:
-    """What is refused here stands first in the answer; without anything left the shard is not asked.
+def handle(ctx: RequestContext, request: OffsetCommitRequest) -> Answer | Steps[Answer]:
+    """Commit. Partitions refused here stand first in the answer; without any left the shard is not asked.
 
     A commit of more than a few hundred partitions is checked and worked out in slices, and written in one piece.
     """
-    if sum(len(topic.partitions) for topic in request.topics) > SLICE:
-        return answered(ctx, _in_slices(ctx, request))
+    if sum(1 + len(topic.partitions) for topic in request.topics) > AT_ONCE:
+        return _in_slices(ctx, request)
     refused = finished(_checked(ctx, request))
     if refused and not request.topics:
         return _merge(refused, OffsetCommitResponse())
@@ -45,12 +58,12 @@ def handle(ctx: RequestContext, request: OffsetCommitRequest) -> Answer:
 
 
 def _in_slices(ctx: RequestContext, request: OffsetCommitRequest) -> Steps[OffsetCommitResponse]:
-    refused = yield from paced(ctx, _checked(ctx, request))
+    refused = yield from _checked(ctx, request)
     if not request.topics:
         return _merge(refused, OffsetCommitResponse())
     _count(ctx, request)
     work = stored_offsets(request, ctx.version, ctx.now().wall_ms, ctx.groups.group_config)
-    stored = yield from paced(ctx, work)
+    stored = yield from work
     if any(_is_gone(ctx, topic) for topic in request.topics):  # nothing would forget its offsets once they are stored
         answer: Any = OffsetsRefused(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
     else:
@@ -58,7 +71,7 @@ def _in_slices(ctx: RequestContext, request: OffsetCommitRequest) -> Steps[Offse
     if isinstance(answer, asyncio.Future):
         answer = yield answer
     if isinstance(answer, OffsetsRefused):
-        answer = yield from paced(ctx, _with_error(stored.response, answer.error_code))
+        answer = yield from _with_error(stored.response, answer.error_code)
     return _merge(refused, answer)
 
 
@@ -77,7 +90,7 @@ def _with_error(response: OffsetCommitResponse, error_code: int) -> Generator[No
 
 
 def _count(ctx: RequestContext, request: OffsetCommitRequest) -> None:
-    ctx.services.traffic.offset_commits += sum(len(topic.partitions) for topic in request.topics)
+    ctx.traffic.offset_commits += sum(len(topic.partitions) for topic in request.topics)
 
 
 def _checked(ctx: RequestContext, request: OffsetCommitRequest) -> Generator[None, None, Refused]:
@@ -86,6 +99,7 @@ def _checked(ctx: RequestContext, request: OffsetCommitRequest) -> Generator[Non
     topics, request.topics = request.topics, []
     by_id = ctx.version >= BY_ID_FROM
     for asked in topics:
+        yield
         topic = ctx.catalogue.by_id.get(asked.topic_id) if by_id else ctx.catalogue.get(asked.name)
         code = ErrorCode.UNKNOWN_TOPIC_ID if by_id and topic is None else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
         existing = 0

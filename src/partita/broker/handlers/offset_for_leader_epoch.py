@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from partita.broker.api.context import RequestContext
+from partita.broker.api.needs import NeedsEach
+from partita.broker.api.served import Served
+from partita.broker.api.slices import Steps
 from partita.broker.handlers._partitions import find
-from partita.broker.requests.context import Answer, RequestContext
-from partita.broker.requests.slices import Steps, answered, sliced
 from partita.protocol.error_codes import ErrorCode
 from partita.protocol.messages.offset_for_leader_epoch import (
     EpochEndOffset,
@@ -13,20 +15,24 @@ from partita.protocol.messages.offset_for_leader_epoch import (
     OffsetForLeaderPartition,
     OffsetForLeaderTopicResult,
 )
+from partita.security.rights.operations import Operation, ResourceType
+
+API = Served(
+    OffsetForLeaderEpochRequest,
+    rights=(
+        NeedsEach(Operation.DESCRIBE, ResourceType.TOPIC, "topics", "topics", "topic", unless=Operation.CLUSTER_ACTION),
+    ),
+)
 
 
-def handle(ctx: RequestContext, request: OffsetForLeaderEpochRequest) -> Answer:
+def handle(ctx: RequestContext, request: OffsetForLeaderEpochRequest) -> Steps[OffsetForLeaderEpochResponse]:
     """The end offset of an epoch, for each partition that this node leads."""
-    return answered(ctx, _answer(ctx, request))
-
-
-def _answer(ctx: RequestContext, request: OffsetForLeaderEpochRequest) -> Steps[OffsetForLeaderEpochResponse]:
     topics = [OffsetForLeaderTopicResult(topic=topic.topic, partitions=[]) for topic in request.topics]
-    asked = ((into, part) for into, topic in zip(topics, request.topics, strict=True) for part in topic.partitions)
-    for (into, part), others_turn in sliced(asked, ctx.stopwatch):
-        if others_turn:
+    for into, topic in zip(topics, request.topics, strict=True):
+        yield None
+        for part in topic.partitions:
             yield None
-        into.partitions.append(_partition(ctx, into.topic, part))
+            into.partitions.append(_partition(ctx, into.topic, part))
     return OffsetForLeaderEpochResponse(topics=topics)
 
 

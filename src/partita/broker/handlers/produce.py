@@ -1,19 +1,22 @@
 """Produce: check one batch per partition, append it as it is, say where it went. (Kafka: KafkaApis, ReplicaManager.)
 
 Batches are not opened, but for compacted topics, whose records must have keys, where `compression.type` wants another
-codec than the producer's, and with `partita.validate.records=full`.
+codec than the producer's, where the header's timestamps are out of bounds, and with `partita.validate.records=full`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
+from partita.broker.api.context import Answer, RequestContext
+from partita.broker.api.needs import REFUSED_WITH, Checked, NeedsEach, Verdict, refused
+from partita.broker.api.served import Errors, Quota, Served
+from partita.broker.api.slices import Steps
 from partita.broker.handlers._partitions import endpoints, find
-from partita.broker.handlers._produced import RecordsRejected, RecordWork, record_work, wrong_time
+from partita.broker.handlers._produced import RecordsRejected, RecordWork, may_be_mistimed, record_work
 from partita.broker.handlers._verified import Transactional, verify
 from partita.broker.reading.long_polls import Moved
-from partita.broker.requests.context import Answer, RequestContext
-from partita.broker.requests.slices import Steps, answered, sliced
 from partita.broker.topics.catalogue import Partition, Topic
 from partita.log.durability import Durability
 from partita.log.guards import Guard
@@ -33,30 +36,45 @@ from partita.protocol.messages.produce import (
 from partita.protocol.primitives import Buffer
 from partita.records.header import BatchHeader, InvalidBatch, read_header
 from partita.records.validate import check_produced
+from partita.security.rights.operations import Operation, ResourceType
+
+if TYPE_CHECKING:
+    from partita.broker.permits.rights import Asking
+
+API = Served(
+    ProduceRequest,
+    rights=(
+        Checked(
+            "WRITE TRANSACTIONAL_ID, if a batch belongs to a transaction",
+            "TRANSACTIONAL_ID_AUTHORIZATION_FAILED for every partition",
+        ),
+        NeedsEach(Operation.WRITE, ResourceType.TOPIC, "topic_data", "responses", "name", ids_from=13),
+    ),
+    errors=Errors(fields={"base_offset": -1}),
+    quota=Quota("producer_byte_rate"),
+    advertised_min=0,
+)
 
 _IDS_FROM = 13
 _LEADER_FROM = 10
+_ATTRIBUTES_AT, _IS_TRANSACTIONAL = 22, 0x10
+"""Where the lower byte of a batch's attributes is, and its bit for transactions."""
 
 
-def handle(ctx: RequestContext, request: ProduceRequest) -> Answer:
+def handle(ctx: RequestContext, request: ProduceRequest) -> Steps[Answer]:
     """Answer at once, or under durability `sync` when everything is durable; not at all with acks=0.
 
     Batches whose records need long work are worked on beside the event loop, before any of the request is appended.
     """
-    return answered(ctx, _handled(ctx, request))
-
-
-def _handled(ctx: RequestContext, request: ProduceRequest) -> Steps[Answer]:
     now = ctx.now()
-    asked = [(topic, data) for topic in request.topic_data for data in topic.partition_data]
     batches: list[_Batch] = []
-    for (topic, data), others_turn in sliced(asked, ctx.stopwatch):
-        if others_turn:
+    for topic in request.topic_data:
+        yield None
+        for data in topic.partition_data:
             yield None
-        batches.append(_checked(ctx, request, topic.topic_id, topic.name, data, now))
-    for batch, others_turn in sliced(batches, ctx.stopwatch):
-        if others_turn:
-            yield None
+            batches.append(_checked(ctx, request, topic.topic_id, topic.name, data, now))
+    for batch in batches:
+        yield None
         if batch.work is not None:
             # One after the other: every connection gets its turn.
             batch.take((yield ctx.run_beside(batch.outcome)) if batch.is_long else batch.outcome())
@@ -64,15 +82,14 @@ def _handled(ctx: RequestContext, request: ProduceRequest) -> Steps[Answer]:
     written: list[tuple[Partition, int, PartitionProduceResponse]] = []
     now = ctx.now()
     parts = []
-    for batch, others_turn in sliced(batches, ctx.stopwatch):
-        if others_turn:
-            yield None
+    for batch in batches:
+        yield None
         parts.append(_append(ctx, batch, now, written))
     return _answered(ctx, request, iter(parts), written)
 
 
 class _Batch:
-    """One partition's batch on its way: what is to be appended, or why it is refused."""
+    """One partition's batch on its way: the bytes to append, or the reason for its refusal."""
 
     __slots__ = ("data", "guard", "header", "needs_guard", "records", "refusal", "topic", "work")
 
@@ -84,7 +101,7 @@ class _Batch:
         self.work: RecordWork | None = None
         self.refusal: PartitionProduceResponse | None = None
         self.guard: Guard | None = None
-        """What proves that the batch may begin a transaction in its partition."""
+        """The proof that the batch may begin a transaction in its partition."""
         self.needs_guard = False
 
     @property
@@ -98,7 +115,7 @@ class _Batch:
         return self.work is not None and self.header is not None and self.work.is_long(self.header)
 
     def outcome(self) -> Buffer | InvalidBatch:
-        """Do the work on the records; return the batch to append, or what is wrong with it."""
+        """Do the work on the records; return the batch to append, or the error in it."""
         assert self.work is not None, "there is work"
         try:
             return self.work.run(self.records)
@@ -106,7 +123,7 @@ class _Batch:
             return error
 
     def take(self, outcome: Buffer | InvalidBatch) -> None:
-        """Go on with what the work gave."""
+        """Go on with the result of the work."""
         if not isinstance(outcome, InvalidBatch):
             self.records = outcome
             self.header = read_header(outcome)
@@ -211,13 +228,8 @@ def _check_header(ctx: RequestContext, batch: _Batch, topic: Topic, now: Now) ->
         return
     batch.header = header
     batch.records = records if len(records) == header.size_in_bytes else memoryview(records)[: header.size_in_bytes]
-    batch.work = record_work(config, f"{topic.name}-{index}", now)
-    is_checked_one_by_one = batch.work is not None and batch.work.fixes_max_timestamp
-    if config.text("message.timestamp.type") == "CreateTime" and not is_checked_one_by_one:
-        wrong = wrong_time(header, now.wall_ms, config)
-        if wrong is not None:
-            batch.refusal = _refused(index, ErrorCode.INVALID_TIMESTAMP, wrong)
-            batch.work = None
+    is_suspect = config.text("message.timestamp.type") == "CreateTime" and may_be_mistimed(header, now.wall_ms, config)
+    batch.work = record_work(config, f"{topic.name}-{index}", now, checks_times=is_suspect)
 
 
 def _append(
@@ -227,7 +239,7 @@ def _append(
     if batch.topic is not None:
         records = 0 if batch.header is None else batch.header.records_count
         size = len(batch.data.records or b"")
-        ctx.services.traffic.produced(batch.topic.name, records, size, refused=part.error_code != 0)
+        ctx.traffic.produced(batch.topic.name, records, size, refused=part.error_code != 0)
     return part
 
 
@@ -282,3 +294,22 @@ def _refused(index: int, code: ErrorCode, message: str | None = None) -> Partiti
     return PartitionProduceResponse(
         index=index, error_code=code, base_offset=-1, log_append_time_ms=-1, error_message=message
     )
+
+
+def check_rights(asking: Asking, request: ProduceRequest) -> Verdict | None:
+    """Produce: a batch of a transaction needs the right to write with the transactional id."""
+    if not any(_is_transactional(data.records) for topic in request.topic_data for data in topic.partition_data):
+        return None
+    transactional_id, kind = request.transactional_id, ResourceType.TRANSACTIONAL_ID
+    if transactional_id is not None and asking.may(Operation.WRITE, kind, transactional_id):
+        return None
+    return refused(asking, request, REFUSED_WITH[kind])
+
+
+def _is_transactional(records: Buffer | None) -> bool:
+    return records is not None and len(records) > _ATTRIBUTES_AT and records[_ATTRIBUTES_AT] & _IS_TRANSACTIONAL != 0
+
+
+def finish_error(answer: ProduceResponse, request: ProduceRequest, version: int) -> ProduceResponse | None:
+    """With acks=0 no answer is due."""
+    return answer if request.acks else None

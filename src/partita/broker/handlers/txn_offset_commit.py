@@ -8,13 +8,16 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
+from partita.broker.api.context import Answer, RequestContext
+from partita.broker.api.needs import READ_GROUP, WRITE_ID, NeedsEach
+from partita.broker.api.served import Served
+from partita.broker.api.slices import Steps
 from partita.broker.groups.across_shards import when_all
 from partita.broker.handlers._partitions import merged, take_out_missing
 from partita.broker.handlers._transactions import NOT_NOW
-from partita.broker.requests.context import Answer, RequestContext
-from partita.broker.shard_leadership import State
+from partita.broker.shard_life import State
 from partita.broker.topics.catalogue import OFFSETS_TOPIC
-from partita.group.answers import txn_offset_commit_error
+from partita.group.state.answers import txn_offset_commit_error
 from partita.protocol.error_codes import ErrorCode
 from partita.protocol.messages.txn_offset_commit import (
     TxnOffsetCommitRequest,
@@ -23,17 +26,30 @@ from partita.protocol.messages.txn_offset_commit import (
     TxnOffsetCommitResponsePartition,
     TxnOffsetCommitResponseTopic,
 )
+from partita.security.rights.operations import Operation, ResourceType
 from partita.transactions.contract import AddPartitions, Outcome, VerifyPartitions
+
+API = Served(
+    TxnOffsetCommitRequest,
+    rights=(
+        WRITE_ID,
+        READ_GROUP,
+        NeedsEach(Operation.READ, ResourceType.TOPIC, "topics", "topics", "name"),
+    ),
+)
 
 _LOADING_FROM, _ADDS_FROM = 2, 5
 _NOT_ASKED = Outcome(ErrorCode.NONE)
 
 
-def handle(ctx: RequestContext, request: TxnOffsetCommitRequest) -> Answer:
+def handle(ctx: RequestContext, request: TxnOffsetCommitRequest) -> Steps[Answer]:
     """As OffsetCommit; topics have names in every version."""
     refused: dict[str, TxnOffsetCommitResponseTopic] = {}
     asked = request.topics
-    request.topics = [topic for topic in asked if _keep_existing(ctx, topic, refused)]
+    for topic in asked:
+        yield None
+        yield from _keep_existing(ctx, topic, refused)
+    request.topics = [topic for topic in asked if topic.partitions]
     if asked and not request.topics:
         return TxnOffsetCommitResponse(topics=list(refused.values()))
     outcome = _verified(ctx, request)
@@ -57,9 +73,10 @@ async def _later(
 
 
 def _verified(ctx: RequestContext, request: TxnOffsetCommitRequest) -> Outcome | asyncio.Future[Outcome]:
-    """What the transaction's coordinator says; an outcome of NONE where the group's shard refuses anyway."""
+    """Return the outcome of the transaction's coordinator; NONE where the group's shard refuses anyway."""
     runner = ctx.groups.runner_of(request.group_id)
-    if runner is None or runner.node_id != ctx.node_id or runner.state is not State.ACTIVE:
+    is_served = runner is not None and runner.node_id == ctx.node_id and runner.state is State.ACTIVE
+    if runner is None or not is_served or not request.group_id:
         return _NOT_ASKED
     if request.producer_epoch < runner.coordinator.hard_state.producer_epochs.get(request.producer_id, -1):
         return Outcome(ErrorCode.PRODUCER_FENCED)
@@ -73,7 +90,7 @@ def _verified(ctx: RequestContext, request: TxnOffsetCommitRequest) -> Outcome |
 
 
 def _still_open(ctx: RequestContext, request: TxnOffsetCommitRequest) -> Outcome:
-    """What the coordinator says now: since the partition was added, somebody may have ended the transaction.
+    """Return the coordinator's outcome as of now: the transaction may have ended since the partition was added.
 
     A commit that came after the marker would wait for ever. This answer needs no log, so nothing comes between.
     """
@@ -88,6 +105,8 @@ def _still_open(ctx: RequestContext, request: TxnOffsetCommitRequest) -> Outcome
 
 
 def _ask_group(ctx: RequestContext, request: TxnOffsetCommitRequest, outcome: Outcome) -> Any:
+    if any(ctx.catalogue.get(topic.name) is None for topic in request.topics):  # deleted while others had their turn
+        return txn_offset_commit_error(request, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
     if outcome.code is ErrorCode.NONE:
         return ctx.groups.ask(ctx, request, request.group_id, transaction_open=not outcome.verdicts)
     code = outcome.code
@@ -101,13 +120,12 @@ def _ask_group(ctx: RequestContext, request: TxnOffsetCommitRequest, outcome: Ou
 
 def _keep_existing(
     ctx: RequestContext, asked: TxnOffsetCommitRequestTopic, refused: dict[str, TxnOffsetCommitResponseTopic]
-) -> bool:
-    missing = take_out_missing(ctx.catalogue.get(asked.name), asked)
+) -> Steps[None]:
+    missing = yield from take_out_missing(ctx.catalogue.get(asked.name), asked)
     if missing or not asked.partitions:
         entry = refused.setdefault(asked.name, TxnOffsetCommitResponseTopic(name=asked.name))
         code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
         entry.partitions += [TxnOffsetCommitResponsePartition(partition_index=i, error_code=code) for i in missing]
-    return bool(asked.partitions)
 
 
 def _merge(

@@ -7,11 +7,13 @@ KafkaApis.handleWriteTxnMarkersRequest.)
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Iterator
 
-from partita.broker.groups.across_shards import when_all
+from partita.broker.api.context import RequestContext
+from partita.broker.api.needs import Needs
+from partita.broker.api.served import Served
+from partita.broker.api.slices import Steps, settled
 from partita.broker.handlers._transactions import may_act_as_broker
-from partita.broker.requests.context import Answer, RequestContext
-from partita.broker.requests.slices import Steps, answered, settled, sliced
 from partita.broker.transactions.marker_writing import EndMarker
 from partita.protocol.error_codes import ErrorCode
 from partita.protocol.messages.write_txn_markers import (
@@ -21,14 +23,17 @@ from partita.protocol.messages.write_txn_markers import (
     WriteTxnMarkersRequest,
     WriteTxnMarkersResponse,
 )
+from partita.security.rights.operations import Operation, ResourceType
+
+API = Served(
+    WriteTxnMarkersRequest,
+    rights=(Needs(Operation.CLUSTER_ACTION, ResourceType.CLUSTER, or_else=Operation.ALTER),),
+    deviation="Without an authorizer accepted from the same machine alone",
+)
 
 
-def handle(ctx: RequestContext, request: WriteTxnMarkersRequest) -> Answer:
+def handle(ctx: RequestContext, request: WriteTxnMarkersRequest) -> Steps[WriteTxnMarkersResponse]:
     """Every partition of every marker is answered for itself, once its marker is durable."""
-    return answered(ctx, _answer(ctx, request))
-
-
-def _answer(ctx: RequestContext, request: WriteTxnMarkersRequest) -> Steps[WriteTxnMarkersResponse]:
     may = may_act_as_broker(ctx)
     asked = (
         (
@@ -47,12 +52,10 @@ def _answer(ctx: RequestContext, request: WriteTxnMarkersRequest) -> Steps[Write
         for index in topic.partition_indexes
     )
     codes: list[ErrorCode | asyncio.Future[ErrorCode]] = []
-    for (end_marker, name, index), others_turn in sliced(asked, ctx.stopwatch):
-        if others_turn:
-            yield None
+    for end_marker, name, index in asked:
+        yield None
         codes.append(_end(ctx, end_marker, name, index) if may else ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
-    merged: WriteTxnMarkersResponse = yield from settled(when_all(codes, lambda ended: _merge(request, ended)))
-    return merged
+    return (yield from _merge(request, iter(codes)))
 
 
 def _end(ctx: RequestContext, marker: EndMarker, name: str, index: int) -> ErrorCode | asyncio.Future[ErrorCode]:
@@ -64,23 +67,21 @@ def _end(ctx: RequestContext, marker: EndMarker, name: str, index: int) -> Error
     return ctx.transactions.markers.write(partition, marker)
 
 
-def _merge(request: WriteTxnMarkersRequest, codes: list[ErrorCode]) -> WriteTxnMarkersResponse:
-    left = iter(codes)
-    return WriteTxnMarkersResponse(
-        markers=[
-            WritableTxnMarkerResult(
-                producer_id=marker.producer_id,
-                topics=[
-                    WritableTxnMarkerTopicResult(
-                        name=topic.name,
-                        partitions=[
-                            WritableTxnMarkerPartitionResult(partition_index=index, error_code=next(left))
-                            for index in topic.partition_indexes
-                        ],
-                    )
-                    for topic in marker.topics
-                ],
-            )
-            for marker in request.markers
-        ]
-    )
+def _merge(
+    request: WriteTxnMarkersRequest, codes: Iterator[ErrorCode | asyncio.Future[ErrorCode]]
+) -> Steps[WriteTxnMarkersResponse]:
+    """The codes in the order of the request, each once it is known."""
+    response = WriteTxnMarkersResponse()
+    for marker in request.markers:
+        yield None
+        result = WritableTxnMarkerResult(producer_id=marker.producer_id)
+        response.markers.append(result)
+        for topic in marker.topics:
+            yield None
+            ended = WritableTxnMarkerTopicResult(name=topic.name)
+            result.topics.append(ended)
+            for index in topic.partition_indexes:
+                code = yield from settled(next(codes))
+                yield None
+                ended.partitions.append(WritableTxnMarkerPartitionResult(partition_index=index, error_code=code))
+    return response

@@ -1,1 +1,1 @@
-"""The broker's numbers: what is counted as requests go by, and Kafka's metrics read from that and from the state."""
+"""Kafka's metrics, health and the log of events, read from the counters and from the state."""

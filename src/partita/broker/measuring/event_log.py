@@ -1,7 +1,7 @@
-"""The log of what the broker does: one line per event, at a bounded rate, through `logging`.
+"""The log of the broker's events: one line per event, at a bounded rate, through `logging`.
 
-It hears the notes, and of topics, leaders and options itself. Each record carries its kind as `event` and the values as
-`fields`, for formatters that write JSON. Nothing here is called per request.
+It listens to the notes, and to topics, leaders and options directly. Each record carries its kind as `event` and the
+values as `fields`, for formatters that write JSON. Nothing here is called per request.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class EventLog:
         self._hear({"note": kind, **fields})
 
     def close(self) -> None:
-        """Write what is left to say; hear no more notes."""
+        """Write the remaining lines; stop listening to notes."""
         self._stop_listening()
         self._tell_left_out()
 
@@ -57,7 +57,8 @@ class EventLog:
         written = self._written[kind] = self._written.get(kind, 0) + 1
         if written <= LINES_MAX:
             fields = {name: value for name, value in note.items() if name not in ("note", "wall_ms", "seq")}
-            log.log(level, "%s", sentence(note)[:LINE_CHARACTERS_MAX], extra={"event": kind, "fields": fields})
+            line = _escaped(sentence(note)[:LINE_CHARACTERS_MAX])
+            log.log(level, "%s", line, extra={"event": kind, "fields": fields})
 
     def _tell_left_out(self) -> None:
         for kind, written in self._written.items():
@@ -87,3 +88,10 @@ class EventLog:
             "LeaderElected", topic=partition.topic.name, partition=partition.index, leader=partition.leader,
             leader_epoch=partition.leader_epoch,
         )  # fmt: skip
+
+
+def _escaped(text: str) -> str:
+    """The text on one line: what clients and assignors have written into it may hold any character."""
+    if text.isprintable():
+        return text
+    return "".join(char if char.isprintable() else char.encode("unicode_escape").decode("ascii") for char in text)

@@ -1,4 +1,4 @@
-"""What the broker's log says of each event: one short line, made of a note's values. Pure.
+"""Sentences of the broker's log for each event: one short line, made of a note's values. Pure.
 
 Events that come with each client's every step (ids handed out, requests of a traced group) have none.
 """
@@ -88,4 +88,4 @@ SENTENCES: Mapping[str, tuple[int, Sentence]] = {
     "Stopping": (INFO, lambda n: "the broker is stopping"),
     "Stopped": (INFO, lambda n: "the broker has stopped"),
 }  # fmt: skip
-"""By kind of note: the level of its line, and what the line says."""
+"""By kind of note: the level and the text of its line."""

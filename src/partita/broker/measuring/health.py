@@ -1,4 +1,4 @@
-"""How a broker process is: what it answers to whoever starts, watches and ends it."""
+"""The health of a broker process: answers for supervisors that start, watch and end it."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """The broker's metrics by Kafka's names, in the groups kafka.server, kafka.coordinator.group, kafka.log, kafka.network.
 
 A metric is written as Prometheus' JMX exporter writes Kafka's own: domain and type, the attribute, and the other parts
-of the name as labels: `kafka_server_BrokerTopicMetrics_Count{name="MessagesInPerSec",topic="orders"}`. Whoever has
-more to count registers it with `registry`. (Kafka: BrokerTopicMetrics, ReplicaManager, GroupCoordinatorMetrics.)
+of the name as labels: `kafka_server_BrokerTopicMetrics_Count{name="MessagesInPerSec",topic="orders"}`. Other parts of
+the broker register theirs with `registry`. (Kafka: BrokerTopicMetrics, ReplicaManager, GroupCoordinatorMetrics.)
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from functools import partial
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
+from partita.broker.counts.times import Times
+from partita.broker.counts.traffic import TopicTraffic, Traffic
 from partita.broker.measuring.rebalances import RebalanceMetrics
-from partita.broker.measuring.times import Times
-from partita.broker.measuring.traffic import TopicTraffic, Traffic
 from partita.broker.measuring.transactions import TransactionMetrics
 from partita.broker.storage.log_store import COUNTERS
 from partita.metrics.moving_rate import MovingRate
@@ -25,9 +25,9 @@ from partita.metrics.sensor import Sensor
 from partita.protocol.error_codes import ErrorCode
 
 if TYPE_CHECKING:
+    from partita.broker.api.services import Services
     from partita.broker.groups.coordinators import Coordinators
     from partita.broker.nodes import Cluster
-    from partita.broker.services import Services
     from partita.log.partition_log import PartitionLog
 
 TOPICS, REPLICAS = "server_BrokerTopicMetrics", "server_ReplicaManager"
@@ -36,7 +36,7 @@ SESSIONS, PURGATORY, LOG = "server_FetchSessionCache", "server_DelayedOperationP
 REQUESTS, LISTENERS = "network_RequestMetrics", "server_socket_server_metrics"
 CONTROLLER = "controller_KafkaController"
 STORE = "partita_Store"
-"""What recovery found; Kafka has it in its log only."""
+"""Findings of recovery; Kafka has them in its log only."""
 OWN = "partita_Metrics"
 DOMAIN = "kafka"
 LOGS_MAX = 5_000
@@ -74,7 +74,7 @@ class BrokerMetrics:
 
     def __init__(self, services: Services, api_names: dict[int, str]) -> None:
         self.registry = Metrics()
-        """Where whoever has something to count registers it."""
+        """The registry for metrics of other parts of the broker."""
         self._services = services
         self._api_names = api_names
         self._topics: set[str] = set()
@@ -98,7 +98,7 @@ class BrokerMetrics:
         return prometheus(self.registry, DOMAIN, self._now_ms())
 
     async def text_in_slices(self) -> str:
-        """The same for who shares the loop with clients: between slices of it the loop does other work."""
+        """Return the same text in slices, between which the loop of clients does other work."""
         for _ in self._followed():
             await asyncio.sleep(0)
         page = Page(DOMAIN)
@@ -202,7 +202,7 @@ class BrokerMetrics:
             pass
 
     def _followed(self) -> Iterator[None]:
-        """Look at what is dear to look at, once; let what has come have metrics, and what has gone have none.
+        """Read the costly values once; add metrics of new things, and remove those of vanished ones.
 
         Goes on in slices: where it yields, others may work.
         """
@@ -294,7 +294,7 @@ class BrokerMetrics:
             self.registry.gauge(LISTENERS, "connection-count", "open connections", lambda n=count: n, **tags)  # type: ignore[misc]  # bound per round of the loop
 
     def _groups(self) -> Coordinators | None:
-        return self._services.made_groups()
+        return self._services.groups.made
 
     def _states(self) -> Counter[str]:
         groups = self._groups()

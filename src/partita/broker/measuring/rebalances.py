@@ -1,4 +1,4 @@
-"""What began rebalances, and how long members waited in their phases: counted from the broker's notes.
+"""The causes of rebalances, and how long members waited in their phases: counted from the broker's notes.
 
 Kafka counts completed rebalances only. Names are those of a histogram of Prometheus: `..._bucket` with the label `le`,
 `..._sum` and `..._count`, all in milliseconds.

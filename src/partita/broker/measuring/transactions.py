@@ -13,7 +13,7 @@ from partita.metrics.registry import Metrics
 from partita.transactions.model import State
 
 if TYPE_CHECKING:
-    from partita.broker.services import Services
+    from partita.broker.api.services import Services
     from partita.broker.transactions.coordinators import TransactionCoordinators
     from partita.log.partition_log import PartitionLog
 
@@ -27,7 +27,7 @@ _NOW = "what there is now, by name"
 
 
 class TransactionMetrics:
-    """Registers them. What happened is counted from the broker's notes, the rest is read when somebody asks."""
+    """Registers the metrics. Events are counted from the broker's notes, the rest is computed on reading."""
 
     def __init__(self, registry: Metrics, services: Services) -> None:
         self._services = services
@@ -56,7 +56,7 @@ class TransactionMetrics:
             self._expired += note["ids"]
 
     def _made(self) -> TransactionCoordinators | None:
-        return self._services.made_transactions()
+        return self._services.transactions.made
 
     def _markers(self) -> int:
         made = self._made()

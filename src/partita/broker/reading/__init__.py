@@ -1,1 +1,1 @@
-"""What fetches share: sessions and waiting for data."""
+"""Common parts of fetches: sessions and waiting for data."""

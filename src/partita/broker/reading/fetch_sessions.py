@@ -15,7 +15,7 @@ from random import Random
 from typing import TYPE_CHECKING
 
 from partita.protocol.error_codes import ErrorCode
-from partita.protocol.messages.fetch import FetchPartition, FetchRequest, PartitionData
+from partita.protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic, PartitionData
 
 if TYPE_CHECKING:
     from partita.broker.wire.contract import ConnectionHandle
@@ -32,7 +32,7 @@ _IDS_FROM = 13
 
 
 class Wanted:
-    """One partition of a fetch, and what the client was last told of it."""
+    """One partition of a fetch, and the state last sent to the client."""
 
     __slots__ = ("asked", "high_watermark", "log_start_offset", "topic")
 
@@ -85,7 +85,7 @@ class Session:
 
 
 class FetchPlan:
-    """What one request wants, and how its answer is put together."""
+    """The partitions of one request, and how its answer is put together."""
 
     __slots__ = ("_is_incremental", "_partitions", "session")
 
@@ -105,20 +105,17 @@ class FetchPlan:
     def __iter__(self) -> Iterator[Wanted]:
         return iter(tuple(self._partitions.values()))
 
-    def answer(self, found: list[tuple[Wanted, PartitionData]]) -> list[tuple[Wanted, PartitionData]]:
-        """Choose what is sent, and remember it. To be called once, for the answer that is sent."""
+    def shows(self, wanted: Wanted, data: PartitionData) -> bool:
+        """Whether the answer shows this, which is then remembered. To be called once, for the answer that is sent."""
         if self.session is None:
-            return found
-        sent = []
-        for wanted, data in found:
-            if self._is_incremental and not wanted.is_news(data):
-                continue
-            sent.append((wanted, data))
-            wanted.told(data)
-            if data.records:
-                key = (wanted.topic, data.partition_index)
-                self._partitions[key] = self._partitions.pop(key)
-        return sent
+            return True
+        if self._is_incremental and not wanted.is_news(data):
+            return False
+        wanted.told(data)
+        key = (wanted.topic, data.partition_index)
+        if data.records and key in self._partitions:
+            self._partitions[key] = self._partitions.pop(key)
+        return True
 
 
 class FetchSessions:
@@ -132,14 +129,24 @@ class FetchSessions:
         self.partition_count = 0
 
     def plan(
-        self, request: FetchRequest, version: int, now_ms: int, connection: ConnectionHandle
+        self,
+        request: FetchRequest,
+        version: int,
+        now_ms: int,
+        connection: ConnectionHandle,
+        named: dict[Key, Wanted] | None = None,
     ) -> FetchPlan | ErrorCode:
-        """Return what the request wants, with its session taken into account, or the error of the whole request."""
+        """Return the request's partitions, with its session taken into account, or the error of the whole request.
+
+        `named` has what `wanted` gives of each topic, for a caller that has gone through them in slices.
+        """
         self._expire(now_ms)
         uses_topic_ids = version >= _IDS_FROM
+        if named is None:
+            named = dict(found for topic in request.topics for found in wanted(topic, version))
         if request.session_epoch in (INITIAL_EPOCH, FINAL_EPOCH):
             self.end(request.session_id)
-            partitions = _wanted(request, uses_topic_ids)
+            partitions = named
             session = None
             if request.session_epoch == INITIAL_EPOCH and partitions and self._has_room(len(partitions)):
                 session = self._open(partitions, uses_topic_ids, now_ms, connection)
@@ -151,7 +158,7 @@ class FetchSessions:
             return ErrorCode.INVALID_FETCH_SESSION_EPOCH
         if session.uses_topic_ids != uses_topic_ids:
             return ErrorCode.FETCH_SESSION_TOPIC_ID_ERROR
-        return self._go_on(session, request, now_ms)
+        return self._go_on(session, request, named, now_ms)
 
     def end(self, session_id: int) -> None:
         """Forget a session. Nothing happens when there is none of this id."""
@@ -160,18 +167,20 @@ class FetchSessions:
             self.partition_count -= len(session.partitions)
             session.connection.forget(session.on_close)
 
-    def _go_on(self, session: Session, request: FetchRequest, now_ms: int) -> FetchPlan | ErrorCode:
+    def _go_on(
+        self, session: Session, request: FetchRequest, named: dict[Key, Wanted], now_ms: int
+    ) -> FetchPlan | ErrorCode:
         before = len(session.partitions)
         for forgotten in request.forgotten_topics_data:
             topic = forgotten.topic_id if session.uses_topic_ids else forgotten.topic
             for index in forgotten.partitions:
                 session.partitions.pop((topic, index), None)
-        for key, wanted in _wanted(request, session.uses_topic_ids).items():
+        for key, new in named.items():
             known = session.partitions.get(key)
             if known is None:
-                session.partitions[key] = wanted
+                session.partitions[key] = new
             else:
-                known.asked = wanted.asked
+                known.asked = new.asked
         self.partition_count += len(session.partitions) - before
         if self.partition_count > PARTITIONS_MAX:
             self.end(session.session_id)
@@ -216,10 +225,8 @@ class FetchSessions:
         return session
 
 
-def _wanted(request: FetchRequest, uses_topic_ids: bool) -> dict[Key, Wanted]:
-    found: dict[Key, Wanted] = {}
-    for topic in request.topics:
-        name = topic.topic_id if uses_topic_ids else topic.topic
-        for asked in topic.partitions:
-            found[name, asked.partition] = Wanted(name, asked)
-    return found
+def wanted(topic: FetchTopic, version: int) -> Iterator[tuple[Key, Wanted]]:
+    """Each partition that a request names of the topic; the last entry of one counts."""
+    name = topic.topic_id if version >= _IDS_FROM else topic.topic
+    for asked in topic.partitions:
+        yield (name, asked.partition), Wanted(name, asked)

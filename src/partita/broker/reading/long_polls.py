@@ -1,6 +1,6 @@
 """Requests that wait for logs to move: woken by the partitions that moved, answered at the latest when time is up.
 
-Many appends of one loop turn lead to one look, which is told the partitions that moved, so that it need not read the
+Many appends of one loop turn lead to one look, which gets the partitions that moved, so that it need not read the
 others again. (Kafka: DelayedFetch in its purgatory.)
 """
 
@@ -55,7 +55,7 @@ class _Waiting:
             self._answer(is_final=False)
 
     def time_is_up(self) -> None:
-        """Answer with what there is."""
+        """Answer with the data at hand."""
         if not self.future.done():
             self._answer(is_final=True)
 
@@ -73,7 +73,7 @@ class _Waiting:
             self.future.set_result(answer)
 
     def drop(self) -> None:
-        """Nobody is there to read the answer."""
+        """Drop the request: the connection for its answer is gone."""
         self._end()
         self.future.cancel()
 
@@ -122,7 +122,7 @@ class LongPolls:
         return waiting.future
 
     def forget(self, waiting: _Waiting) -> None:
-        """A request waits no more; logs that nobody waits for are watched no more."""
+        """Stop the request's waiting; logs without a waiting request are no longer watched."""
         if waiting not in self.waiting:
             return
         del self.waiting[waiting]
@@ -138,13 +138,13 @@ class LongPolls:
                     log.unwatch(watched.notify)
 
     def leader_changed(self, partition: Partition) -> None:
-        """Whoever waits on this partition looks again: it has another leader, or is gone."""
+        """Have the requests that wait on this partition look again: it has another leader, or is gone."""
         watched = self._watched.get(partition)
         if watched is not None:
             watched.notify()
 
     def clock_jumped(self) -> None:
-        """Answer what the new time makes due."""
+        """Answer requests that are due at the new time."""
         now_ms = self.clock.now().mono_ms
         for waiting in tuple(self.waiting):
             if waiting.deadline_ms <= now_ms:

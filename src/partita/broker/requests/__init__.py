@@ -1,1 +1,1 @@
-"""From a frame to the handler that answers it: the table of APIs, dispatch, context, error answers."""
+"""From a frame to the handler that answers it: dispatch, injected faults, traces of groups."""

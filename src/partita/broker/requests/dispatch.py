@@ -15,18 +15,29 @@ from functools import cache, partial
 from time import perf_counter
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
-from partita.broker.requests.apis import API_VERSIONS, SERVED, ServedApi
-from partita.broker.requests.context import Answer, RequestContext
+from partita.broker.api.apis import API_VERSIONS, SERVED, ServedApi
+from partita.broker.api.context import Answer, RequestContext
+from partita.broker.api.slices import handled
 from partita.broker.wire.contract import Chunks, ConnectionHandle, Parked
 from partita.broker.wire.memo import Memo, Replies
+from partita.lazy import later
 from partita.protocol.error_codes import ErrorCode
 from partita.protocol.framing import REQUEST_BYTES_MIN, encode_response, read_request_header
 from partita.protocol.primitives import Buffer, MalformedRequest, Message, TooManyElements, Writer
 
 if TYPE_CHECKING:
+    from partita.broker.api import error_answers
+    from partita.broker.api.services import Services
+    from partita.broker.checks import guard as rights_guard
+    from partita.broker.checks import metering as quota_checks
+    from partita.broker.handlers import api_versions as api_versions_handler
     from partita.broker.nodes import Node
-    from partita.broker.quotas.keeper import Quotas
-    from partita.broker.services import Services
+    from partita.broker.permits.quotas import Quotas
+else:
+    api_versions_handler = later("partita.broker.handlers.api_versions")
+    error_answers = later("partita.broker.api.error_answers")
+    quota_checks = later("partita.broker.checks.metering")
+    rights_guard = later("partita.broker.checks.guard")
 
 log = logging.getLogger("partita.broker")
 CLIENT_ID_CHARACTERS_MAX = 256
@@ -52,7 +63,7 @@ class RateLimit:
 
 
 class RequestStart(NamedTuple):
-    """What the header of a request says."""
+    """The header fields of a request."""
 
     api: ServedApi
     version: int
@@ -77,29 +88,29 @@ class Exchange:
         self.cut: Callable[[Chunks], Chunks] | None = None
 
     def call(self) -> Answer:
-        """Call the handler, as far as the peer has the right to. A failure becomes the API's error answer."""
+        """Call the handler for everything the peer has the right to. A failure becomes the API's error answer."""
         try:
             services = self.ctx.services
             if services.rights is None and services.quotas is None:
-                return self.api.handler(self.ctx, self.request)
+                return handled(self.ctx, self.api.handler, self.request)
             handler = self._metered(services.quotas)
             asking = self.ctx.asking
             if asking is None:
                 return handler(self.request)
-            from partita.broker.rights.guard import guarded
 
-            return guarded(asking, self.request, handler, self.failed)
+            return rights_guard.guarded(asking, self.request, handler, self.failed)
         except Exception as error:
             return self.failed(error)
 
     def _metered(self, quotas: Quotas | None) -> Callable[[Message], Answer]:
-        """The handler, which counts what is used where somebody may have a quota of it."""
-        handler = partial(self.api.handler, self.ctx)
+        """Return the handler, wrapped to count usage where a quota may apply."""
+        handler = partial(handled, self.ctx, self.api.handler)
         if quotas is None:
             return handler
-        from partita.broker.quotas.metering import METERED, metered
 
-        return partial(metered, self.ctx, quotas, handler) if self.api.key in METERED else handler
+        return (
+            partial(quota_checks.metered, self.ctx, quotas, handler) if self.api.declared.quota is not None else handler
+        )
 
     def encoded(self, answer: Answer) -> Chunks | Parked | None:
         """The reply frame of the handler's answer, once there is one."""
@@ -116,27 +127,25 @@ class Exchange:
         return parked
 
     def failed(self, error: BaseException) -> Message | None:
-        """Log what was raised, and make of it the answer the API has for errors."""
-        from partita.broker.requests.error_answers import error_answer
-
+        """Log the exception, and return the API's error answer."""
         code = getattr(error, "code", None)
         if not isinstance(code, int):
             code = ErrorCode.UNKNOWN_SERVER_ERROR
             if self._failures.allows():
                 self._log(error)
-        return error_answer(self.api.key, self.ctx.version, self.request, int(code))
+        return error_answers.error_answer(self.api.key, self.ctx.version, self.request, int(code))
 
     def _log(self, error: BaseException) -> None:
-        """One line and the places of the traceback; what the peer sent is escaped and cut."""
+        """Write one line and the places of the traceback; text from the peer is escaped and cut."""
+        places = "".join(traceback.format_tb(error.__traceback__)).replace("%", "%%")
         log.error(
-            "%s v%d from client %s, correlation id %d, failed: %s: %s\n%s",
+            f"%s v%d from client %s, correlation id %d, failed: %s: %s\n{places}",
             self.api.name,
             self.ctx.version,
             ascii(self.ctx.client_id),
             self.correlation_id,
             type(error).__name__,
             ascii(str(error))[:COMPLAINT_CHARACTERS_MAX],
-            "".join(traceback.format_tb(error.__traceback__)),
         )
 
     def _finished(self, future: asyncio.Future[Message | None]) -> Chunks | Parked | None:
@@ -166,7 +175,7 @@ class Exchange:
 
     def _encode_in_slices(self, message: Message) -> Parked:
         parked = Parked(holds_back=True)
-        encoding = self.ctx.services.sliced_thread.run(lambda pause: self._frame(message, Writer(pause=pause)))
+        encoding = self.ctx.services.sliced_thread().run(lambda pause: self._frame(message, Writer(pause=pause)))
         encoding.add_done_callback(lambda done: parked.finish(self._encoded_in_slices(done, message)))
         return parked
 
@@ -181,9 +190,7 @@ class Exchange:
 
     def _frame_of_failure(self, error: BaseException, message: Message) -> Chunks | None:
         """The message with shorter texts, if that is what it takes, else the error answer, else no connection."""
-        from partita.broker.requests.error_answers import shortened
-
-        answer = message if shortened(message) else self.failed(error)
+        answer = message if error_answers.shortened(message) else self.failed(error)
         self._count(answer)
         try:
             return None if answer is None else self._cut(self._frame(answer, Writer()))
@@ -250,7 +257,7 @@ class Dispatcher:
         reader.allow(QUICK_ELEMENTS if api.elements_max > QUICK_ELEMENTS else api.elements_max)
         start = RequestStart(api, version, correlation_id, client_id)
         try:
-            request = api.request.read(reader, version)  # what follows is ignored, see docs/decisions/0090
+            request = api.request.read(reader, version)  # what follows is ignored, see decision 90
         except TooManyElements:
             return self._read_in_slices(connection, frame, start)
         return self._answer(connection, frame, start, request)
@@ -263,7 +270,7 @@ class Dispatcher:
             if done.cancelled():
                 parked.finish(None)
             elif isinstance(done.exception(), TooManyElements) and start.api.alone_max:
-                self._services.one_at_a_time.run(
+                self._services.one_at_a_time().run(
                     lambda ended: self._serve_alone(connection, frame, start, parked, ended)
                 )
             elif done.exception() is not None:
@@ -283,7 +290,7 @@ class Dispatcher:
             reader.pause = pause
             return start.api.request.read(reader, start.version)
 
-        return self._services.sliced_thread.run(read)
+        return self._services.sliced_thread().run(read)
 
     def _serve_alone(
         self,
@@ -352,6 +359,5 @@ def _unsupported(api_key: int, version: int, correlation_id: int) -> Chunks:
     """Answer an ApiVersions request of a later version as version 0: otherwise its sender could not recover."""
     if api_key != API_VERSIONS:
         raise MalformedRequest(f"api key {api_key} version {version} is not served")
-    from partita.broker.handlers.api_versions import unsupported_version
 
-    return encode_response(API_VERSIONS, 0, correlation_id, unsupported_version())
+    return encode_response(API_VERSIONS, 0, correlation_id, api_versions_handler.unsupported_version())

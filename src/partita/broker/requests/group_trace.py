@@ -15,8 +15,8 @@ from partita.protocol.messages.find_coordinator import FindCoordinatorRequest
 from partita.protocol.primitives import Message
 
 if TYPE_CHECKING:
+    from partita.broker.api.context import Answer
     from partita.broker.notes import Notes
-    from partita.broker.requests.context import Answer
     from partita.broker.requests.dispatch import Exchange
     from partita.broker.requests.injected_faults import Faults
 
@@ -25,7 +25,7 @@ REQUEST_FIELDS = (
 )  # fmt: skip
 ANSWER_FIELDS = ("member_id", "generation_id", "leader", "protocol_name", "node_id")
 GROUP_KEY = 0
-"""What a FindCoordinator request asks for: a group, not a transactional id."""
+"""The key type of a FindCoordinator request for a group; others are for a transactional id."""
 _GENERATION = frozenset({"generation_id", "generation_id_or_member_epoch"})
 
 

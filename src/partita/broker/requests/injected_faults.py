@@ -1,4 +1,4 @@
-"""What a test does to requests on their way to the handler: fail, delay, hold, drop, truncate or just count them.
+"""Faults that a test injects into requests before the handler: fail, delay, hold, drop, truncate or just count.
 
 A rule says which requests it is for, how often it applies and what it does. Without rules `active` is False and
 requests do not come here at all.
@@ -11,15 +11,19 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from partita.broker.requests.asked_about import FETCH, Match, groups_of, namer
-from partita.broker.requests.error_answers import error_answer
+from partita.broker.api.asked_about import FETCH, Match, groups_of, namer
+from partita.broker.api.error_answers import error_answer
+from partita.lazy import later
 
 if TYPE_CHECKING:
+    from partita.broker.api import partition_errors
+    from partita.broker.api.context import Answer
     from partita.broker.notes import Notes
-    from partita.broker.requests.context import Answer
     from partita.broker.requests.dispatch import Exchange
     from partita.broker.wire.contract import Chunks, ConnectionHandle
     from partita.protocol.primitives import Message
+else:
+    partition_errors = later("partita.broker.api.partition_errors")
 
 Act: TypeAlias = "Callable[[Exchange], Answer]"
 JOIN_GROUP = 11
@@ -31,8 +35,8 @@ class Rule:
     """Do `act` to requests that fit `match`: to every `every`-th of them, `times` times (None: until it is cleared).
 
     Without an `act` they are only counted. `delay_ms` and `gate` keep them from their handlers for that long, and with
-    `in_line` what follows on their connection, too. `hits` is how often the rule was applied; `told` is what the notes
-    say of it.
+    `in_line` later requests on their connection, too. `hits` is how often the rule was applied; the
+    last field is its part of the notes about it.
     """
 
     what: str
@@ -110,7 +114,7 @@ class Faults:
         return list(self._rules)
 
     def remove(self, rule: Rule) -> None:
-        """Take a rule back and let go what it holds."""
+        """Remove a rule and release the requests it holds."""
         if rule in self._rules:
             self._rules.remove(rule)
         if rule.gate is not None and not rule.gate.done():
@@ -118,7 +122,7 @@ class Faults:
         self._refresh()
 
     def clear(self) -> None:
-        """Take all rules back and let go what they hold."""
+        """Remove all rules and release the requests they hold."""
         for rule in self.in_force:
             self.remove(rule)
         self._held_joins.clear()
@@ -222,9 +226,7 @@ def failing(match: Match, code: int, *, executed: bool) -> Act:
 
     def act(exchange: Exchange) -> Answer:
         api_key, version, request = exchange.api.key, exchange.ctx.version, exchange.request
-        from partita.broker.requests.partition_errors import LAYOUTS
-
-        if match.topic is not None and api_key in LAYOUTS:
+        if match.topic is not None and api_key in partition_errors.LAYOUTS:
             return _failing_in_part(match, code, executed, exchange)
         if executed:
             return _afterwards(exchange, lambda _: error_answer(api_key, version, request, code))
@@ -292,26 +294,24 @@ def _apply(rule: Rule | None, exchange: Exchange) -> Answer:
 
 
 def _failing_in_part(match: Match, code: int, executed: bool, exchange: Exchange) -> Answer:
-    from partita.broker.requests.partition_errors import divided, joined, meant_by, replaced
-
     api_key, ctx = exchange.api.key, exchange.ctx
     request: Any = exchange.request  # of an API that is answered partition by partition
-    is_meant = meant_by(match.fits_partition, namer(ctx))
+    is_meant = partition_errors.meant_by(match.fits_partition, namer(ctx))
     if api_key == FETCH:
         return _fetching_in_part(match, code, exchange)
     if executed:
-        return _afterwards(exchange, lambda answer: answer and replaced(api_key, answer, is_meant, code))
-    meant, others = divided(api_key, request, is_meant)
+        return _afterwards(
+            exchange, lambda answer: answer and partition_errors.replaced(api_key, answer, is_meant, code)
+        )
+    meant, others = partition_errors.divided(api_key, request, is_meant)
     if others is None or meant is None:
         return error_answer(api_key, ctx.version, request, code) if meant is not None else exchange.call()
     exchange.request = others
-    return _afterwards(exchange, lambda answer: joined(api_key, ctx.version, answer, meant, code))
+    return _afterwards(exchange, lambda answer: partition_errors.joined(api_key, ctx.version, answer, meant, code))
 
 
 def _fetching_in_part(match: Match, code: int, exchange: Exchange) -> Answer:
     """The error does not wait until there is something to read in other partitions."""
-    from partita.broker.requests.partition_errors import added_to_fetch, meant_by, replaced
-
     request: Any = exchange.request  # a FetchRequest
     request.max_wait_ms = 0
     name_of = namer(exchange.ctx)
@@ -323,8 +323,10 @@ def _fetching_in_part(match: Match, code: int, exchange: Exchange) -> Answer:
             refused: Message | None = answer
             return refused
         named = ((key, key if isinstance(key, str) else name_of(key), index) for key, index in remembered)
-        added_to_fetch(answer, [(key, index) for key, name, index in named if match.fits_partition(name, index)], code)
-        return replaced(FETCH, answer, meant_by(match.fits_partition, name_of), code)
+        partition_errors.added_to_fetch(
+            answer, [(key, index) for key, name, index in named if match.fits_partition(name, index)], code
+        )
+        return partition_errors.replaced(FETCH, answer, partition_errors.meant_by(match.fits_partition, name_of), code)
 
     return _afterwards(exchange, fail)
 

@@ -1,12 +1,16 @@
-"""What a certificate says: whose it is, in the words of Java, and when it ends."""
+"""Contents of a certificate: its owner, in the words of Java, and its end."""
 
 from __future__ import annotations
 
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from partita.lazy import later
+
 if TYPE_CHECKING:
-    from cryptography.x509 import Certificate, Name, NameAttribute
+    from cryptography import x509
+else:
+    x509 = later("cryptography.x509")
 
 _SHORT_NAMES = {
     "2.5.4.3": "CN", "2.5.4.6": "C", "2.5.4.7": "L", "2.5.4.8": "ST", "2.5.4.9": "STREET", "2.5.4.10": "O",
@@ -31,36 +35,30 @@ class CertificateNotes(NamedTuple):
 
 
 def notes_of_pem(pem: str) -> CertificateNotes:
-    """What the first certificate of the text says. Raises ValueError when there is none."""
-    from cryptography.x509 import load_pem_x509_certificate
-
-    return _notes(load_pem_x509_certificate(pem[pem.index("-----BEGIN CERTIFICATE-----") :].encode()))
+    """Return the notes of the first certificate in the text. Raises ValueError when there is none."""
+    return _notes(x509.load_pem_x509_certificate(pem[pem.index("-----BEGIN CERTIFICATE-----") :].encode()))
 
 
 def distinguished_name(der: bytes) -> str:
     """The subject of a certificate as Java prints it (RFC 2253): the most specific part first."""
-    from cryptography.x509 import load_der_x509_certificate
-
-    return _named(load_der_x509_certificate(der).subject)
+    return _named(x509.load_der_x509_certificate(der).subject)
 
 
-def _notes(certificate: Certificate) -> CertificateNotes:
-    from cryptography.x509 import DNSName, ExtensionNotFound, IPAddress, SubjectAlternativeName
-
+def _notes(certificate: x509.Certificate) -> CertificateNotes:
     hosts: list[str] = []
     try:
-        found = certificate.extensions.get_extension_for_class(SubjectAlternativeName).value
-        hosts = [*found.get_values_for_type(DNSName), *map(str, found.get_values_for_type(IPAddress))]
-    except ExtensionNotFound:
+        found = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
+        hosts = [*found.get_values_for_type(x509.DNSName), *map(str, found.get_values_for_type(x509.IPAddress))]
+    except x509.ExtensionNotFound:
         pass
     return CertificateNotes(_named(certificate.subject), tuple(hosts), certificate.not_valid_after_utc)
 
 
-def _named(subject: Name) -> str:
+def _named(subject: x509.Name) -> str:
     return ",".join("+".join(map(_attribute, rdn)) for rdn in reversed(subject.rdns))
 
 
-def _attribute(attribute: NameAttribute[Any]) -> str:
+def _attribute(attribute: x509.NameAttribute[Any]) -> str:
     """`CN=name`; an attribute without a short name is its number and its bytes."""
     oid, value = attribute.oid.dotted_string, attribute.value
     short = _SHORT_NAMES.get(oid)
@@ -73,7 +71,7 @@ def _attribute(attribute: NameAttribute[Any]) -> str:
 
 
 def _escaped(value: str) -> str:
-    """What RFC 2253 escapes: special characters, a leading # and blanks at the ends."""
+    """Escape what RFC 2253 escapes: special characters, a leading # and blanks at the ends."""
     text = "".join(f"\\{character}" if character in _ESCAPED else character for character in value)
     if text.startswith(("#", " ")):
         text = "\\" + text

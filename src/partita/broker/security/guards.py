@@ -1,6 +1,6 @@
-"""What guards a listener: its TLS context and its SASL gate, made from its options when the broker starts.
+"""The guards of a listener: its TLS context and its SASL gate, made from its options when the broker starts.
 
-Whatever is wrong with the options is a ConfigError that names the listener or the option, before anything listens.
+Any error in the options is a ConfigError that names the listener or the option, before anything listens.
 (security.md 2 and 6.)
 """
 
@@ -13,9 +13,11 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from partita.broker.config import LISTENER_PREFIX, BrokerConfig, ConfigError, ListenerConfig
 from partita.broker.options import Value
+from partita.broker.security.delegation_tokens import DelegationTokens
 from partita.broker.security.tokens import SignedTokens, UnsecuredTokens
 from partita.broker.security.users import Users
 from partita.broker.wire.listeners import Listener
+from partita.lazy import later
 from partita.secret import Secret
 from partita.security.jaas import JaasError, LoginModule, parse_jaas
 from partita.security.sasl_server import (
@@ -30,7 +32,9 @@ from partita.security.sasl_server import (
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from partita.broker.security.server_tls import ServerTls
+    from partita.broker.security import server_tls
+else:
+    server_tls = later("partita.broker.security.server_tls")
 
 log = logging.getLogger("partita.security")
 LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
@@ -45,16 +49,19 @@ _HANDLERS = frozenset(
         "org.apache.kafka.common.security.scram.internals.ScramServerCallbackHandler",
     }
 )
-"""Java's classes that only name what is built in."""
+"""Java's classes that only name built-in handlers."""
 SERVER_NONCE_BYTES = 13
 
 
 class SaslListener:
     """How clients log in on one listener: the mechanisms on offer and what each needs."""
 
-    def __init__(self, listener: Listener, config: BrokerConfig, users: Users) -> None:
+    def __init__(
+        self, listener: Listener, config: BrokerConfig, users: Users, lent: DelegationTokens | None = None
+    ) -> None:
         """Raises ConfigError."""
         self.listener = listener
+        self._lent = lent if lent is not None and lent.is_enabled else None
         self._config = config
         self._users = users
         settings = ListenerConfig(config, listener.name)
@@ -72,7 +79,8 @@ class SaslListener:
         if name == OAUTHBEARER:
             assert self.tokens is not None, "made with the mechanism"
             return BearerServer(self.tokens.check)
-        return ScramServer(name, self._users.of(name), secrets.token_hex(SERVER_NONCE_BYTES))
+        find_token = None if self._lent is None else self._lent.of(name)
+        return ScramServer(name, self._users.of(name), secrets.token_hex(SERVER_NONCE_BYTES), find_token)
 
     def _of(self, mechanism: str) -> ListenerConfig:
         return ListenerConfig(self._config, self.listener.name, mechanism)
@@ -149,22 +157,25 @@ class Guards:
     """The guards of all listeners. The nodes of a process share them."""
 
     def __init__(
-        self, loop: asyncio.AbstractEventLoop, listeners: Iterable[Listener], config: BrokerConfig, users: Users
+        self,
+        loop: asyncio.AbstractEventLoop,
+        listeners: Iterable[Listener],
+        config: BrokerConfig,
+        users: Users,
+        lent: DelegationTokens,
     ) -> None:
         """Raises ConfigError."""
         self._loop = loop
         self._config = config
         self._is_reloading = False
         self.users = users
-        self.tls: dict[str, ServerTls] = {}
+        self.tls: dict[str, server_tls.ServerTls] = {}
         self.sasl: dict[str, SaslListener] = {}
         for listener in listeners:
             if listener.has_tls:
-                from partita.broker.security.server_tls import ServerTls
-
-                self.tls[listener.name] = ServerTls(ListenerConfig(config, listener.name), listener.name)
+                self.tls[listener.name] = server_tls.ServerTls(ListenerConfig(config, listener.name), listener.name)
             if listener.has_sasl:
-                self.sasl[listener.name] = SaslListener(listener, config, users)
+                self.sasl[listener.name] = SaslListener(listener, config, users, lent)
         users.prepare(with_scram=any(_has_scram(each.mechanisms) for each in self.sasl.values()))
         config.on_change(self._changed)
 

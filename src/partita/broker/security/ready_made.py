@@ -1,7 +1,7 @@
 """A secured listener without any settings: throw-away certificates, users and rights for tests.
 
 `partita.Broker(tls=True, users={"alice": "secret"}, acls=[...])` and `partita broker --tls` become ordinary options.
-`client_options` says what a client has to be told. The broker's own calls are made by a user of their own.
+`client_options` returns the options a client needs. The broker's own calls are made by a user of their own.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from partita.secret import Secret
 from partita.security.sasl_server import MECHANISMS, OAUTHBEARER
 
 OWN_USER = "partita-control"
-"""Who the broker's own calls come from; a super user where there are ACLs."""
+"""The user of the broker's own calls; a super user where there are ACLs."""
 NAMES = ("localhost", "127.0.0.1", "::1")
 CA_FILE, SERVER_FILE = "ca.pem", "server.pem"
 STYLES = ("partita", "confluent", "aiokafka", "kafka-python", "java")
@@ -32,7 +32,7 @@ _ENDED = datetime(2020, 1, 1, tzinfo=UTC), datetime(2021, 1, 1, tzinfo=UTC)
 
 
 class ThrowAwayCertificates:
-    """An authority of this broker alone, and what it signs, as PEM files in a private folder."""
+    """An authority of this broker alone, and its certificates, as PEM files in a private folder."""
 
     def __init__(self, names: Sequence[str] = NAMES, folder: Path | None = None) -> None:
         """Writes into `folder`, which has to exist, or into one that goes with this object. Raises ConfigError."""
@@ -96,13 +96,13 @@ class CertificatesIn:
 
 
 def client_file(name: str) -> str:
-    """What the file of a client's key and certificate is called."""
+    """Return the name of the file of a client's key and certificate."""
     safe = "".join(character if character.isalnum() or character in "-_" else "_" for character in name)
     return f"client-{safe}.pem"
 
 
 class ReadyMade:
-    """What stands behind `tls`, `mtls`, `users` and `acls`: options for the broker, and options for its clients."""
+    """The settings of `tls`, `mtls`, `users` and `acls`: options for the broker, and options for its clients."""
 
     def __init__(
         self,
@@ -154,9 +154,9 @@ class ReadyMade:
     def client_options(
         self, bootstrap: str, user: str | None, style: str, mechanism: str | None = None
     ) -> dict[str, Any]:
-        """What a client has to be told to be `user`.
+        """Return the options of a client for being `user`.
 
-        Raises KeyError for an unknown user, ValueError for a style or mechanism that is not there.
+        Raises KeyError for an unknown user, ValueError for an unknown style or mechanism.
         """
         if style not in STYLES:
             raise ValueError(f"style must be one of {', '.join(STYLES)}, not {style!r}")
@@ -204,7 +204,7 @@ class ReadyMade:
         return self.client_options(bootstrap, OWN_USER if is_somebody else None, "partita")
 
     def _mechanisms(self, address: Endpoint) -> Sequence[str]:
-        """All of them; unsigned tokens only where nobody else can reach the listener."""
+        """Return all mechanisms; unsigned tokens only where no other machine can reach the listener."""
         is_alone = address.host in ("127.0.0.1", "localhost", "::1")
         return MECHANISMS if is_alone else [name for name in MECHANISMS if name != OAUTHBEARER]
 

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from partita.broker.config import BROKER_OPTIONS, ConfigError, ListenerConfig
 from partita.broker.security.certificates import CertificateNotes, distinguished_name, notes_of_pem
-from partita.net import tls as net_tls
+from partita.net.secured import tls as net_tls
 from partita.options import ConfigError as OptionError
 from partita.secret import Secret
 from partita.security.errors import NoMatchingRule
@@ -28,7 +28,7 @@ _UNDERSCORED = re.compile(r"\bssl_[a-z_]+\b")
 
 
 class Loaded(NamedTuple):
-    """A context and what its certificate says."""
+    """A context and the notes of its certificate."""
 
     context: ssl.SSLContext
     notes: CertificateNotes
@@ -59,7 +59,7 @@ class ServerTls:
 
     @property
     def notes(self) -> CertificateNotes:
-        """What the certificate says that new connections get."""
+        """The notes of the certificate that new connections get."""
         return self._loaded.notes
 
     def check(self, config: ListenerConfig) -> None:
@@ -72,13 +72,13 @@ class ServerTls:
             )
 
     def reload(self) -> None:
-        """Read the files again; new connections use what they say now. Raises ConfigError; then nothing changes."""
+        """Read the files again for new connections. Raises ConfigError; then nothing changes."""
         self.check(self._config)
         self._loaded = load(self._config, self.listener)
         self.warn_of_end()
 
     def principal(self, endpoint: ssl.SSLSocket | ssl.SSLObject) -> KafkaPrincipal:
-        """Who the peer is by its certificate. Raises NoMatchingRule."""
+        """Return the peer's principal by its certificate. Raises NoMatchingRule."""
         der = endpoint.getpeercert(binary_form=True) if self.asks_for_certificate else None
         if der is None:
             return ANONYMOUS

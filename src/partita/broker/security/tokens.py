@@ -13,11 +13,17 @@ import time
 import urllib.request
 from collections.abc import Callable
 from contextlib import suppress
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from partita.broker.config import ConfigError, ListenerConfig
+from partita.lazy import later
 from partita.security.oauthbearer import checked_claims, unsecured_claims
 from partita.security.sasl_server import Claims, TokenRefused
+
+if TYPE_CHECKING:
+    import jwt
+else:
+    jwt = later("jwt")
 
 log = logging.getLogger("partita.security")
 SIGNATURES = {
@@ -25,14 +31,14 @@ SIGNATURES = {
     "EC": ("ES256", "ES384", "ES512"),
     "OKP": ("EdDSA",),
 }
-"""What keys of each type sign with; never HS*, whose key would be the public one."""
+"""Signature algorithms of each key type; never HS*, whose key would be the public one."""
 KEY_SET_BYTES_MAX = 1 << 20
 READ_WITHIN_SECONDS = 10.0
 KEYS_MAX = 100
 
 
 class UnsecuredTokens:
-    """Accepts unsigned tokens: whoever asks is believed. For tests."""
+    """Accepts unsigned tokens without any proof. For tests."""
 
     def __init__(self, config: ListenerConfig) -> None:
         self._user_claim = config.text("sasl.oauthbearer.sub.claim.name")
@@ -42,7 +48,7 @@ class UnsecuredTokens:
         return None
 
     def check(self, token: str) -> Claims:
-        """What the token claims. Raises TokenRefused."""
+        """Return the token's claims. Raises TokenRefused."""
         try:
             return Claims(*unsecured_claims(token, time.time(), user_claim=self._user_claim))
         except ValueError as error:
@@ -74,7 +80,7 @@ class SignedTokens:
         self._reading: asyncio.Future[None] | None = None
 
     def prepare(self, loop: asyncio.AbstractEventLoop) -> asyncio.Future[None] | None:
-        """What to wait for before a token is checked; None when the keys at hand are fresh enough."""
+        """Return a future to await before a token is checked; None when the present keys are fresh enough."""
         age = time.monotonic() - self._looked_at
         if self._reading is None and (age >= self._refresh_s or (self._unknown and age >= self._retry_s)):
             self._unknown = False
@@ -82,9 +88,7 @@ class SignedTokens:
         return self._reading
 
     def check(self, token: str) -> Claims:
-        """What the token claims. Raises TokenRefused."""
-        import jwt
-
+        """Return the token's claims. Raises TokenRefused."""
         try:
             header = jwt.get_unverified_header(token)
             key, algorithms = self._key(header.get("kid"))
@@ -125,8 +129,6 @@ class SignedTokens:
 
 def _keys_of(content: bytes) -> dict[str | None, tuple[Any, list[str]]]:
     """The keys for signatures with what each may sign, by their ids. Raises ValueError."""
-    import jwt
-
     found = json.loads(content)
     listed = found.get("keys") if isinstance(found, dict) else None
     if not isinstance(listed, list):

@@ -15,7 +15,7 @@ class UnsignedTokens:
     """Makes tokens for one user. Called, it returns a token and its end, as Partita and confluent-kafka ask for it."""
 
     def __init__(self, user: str, claim: str = "sub") -> None:
-        """`claim` is what the broker reads the user from; `sub` says the same."""
+        """Set the user. `claim` is the one the broker reads the user from; `sub` gets the same."""
         self._user = user
         self.claims = ("sub",) if claim == "sub" else ("sub", claim)
 

@@ -1,1 +1,1 @@
-"""What the broker keeps, on disk or in memory, and its upkeep."""
+"""The broker's storage, on disk or in memory, and its upkeep."""

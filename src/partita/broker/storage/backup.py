@@ -1,8 +1,8 @@
 """A copy of a data directory, of a broker that is stopped or one that runs.
 
-A copy of a running broker's is what a crash could have left: its next start checks the logs. All its logs end where
-they ended at one instant, so that no transaction is in it by half, and no committed offset lies behind the end of its
-partition. The small files come later than the logs' ends; what they may know of later is left out.
+A copy of a running broker's is a state that a crash could have left: its next start checks the logs. All its logs end
+where they ended at one instant, so that no transaction is in it by half, and no committed offset lies behind the end of
+its partition. The small files come later than the logs' ends; entries about anything later are left out.
 """
 
 from __future__ import annotations
@@ -13,15 +13,28 @@ from collections.abc import Callable, Iterable
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
-from partita.broker.storage.catalogue_file import CATALOGUE, DELETED_SUFFIX, DESCRIPTION, TOPICS
+from partita.broker.storage.catalogue_file import (
+    CATALOGUE,
+    DELETED_SUFFIX,
+    DESCRIPTION,
+    TOPICS,
+    decode_ends,
+    encode_ends,
+)
 from partita.broker.storage.cut import Cut, End, NoCut, held_cut
-from partita.broker.storage.data_dir import CLEAN, COPIED, FORMAT, HANDOVER, LOCK, DataDirectoryError
+from partita.broker.storage.data_dir import CLEAN, COPIED, ENDS, FORMAT, HANDOVER, LOCK, DataDirectoryError
+from partita.lazy import later
 from partita.log.recovery import base_offsets
 from partita.log.segment import LOG_SUFFIX, file_name
 from partita.log.segment_swap import SWAP_SUFFIX
 from partita.log.snapshots import PRODUCERS_SUFFIX, STATE_NAME
+
+if TYPE_CHECKING:
+    import fcntl
+else:
+    fcntl = later("fcntl")
 
 TRIES = 10
 """How often a partition is copied of which a file vanishes meanwhile."""
@@ -31,7 +44,7 @@ _Sizes: TypeAlias = dict[str, int]
 
 @dataclass(frozen=True, slots=True)
 class Copied:
-    """What is in a copy. `is_clean`: the broker was stopped, and nothing needs to be checked at the next start."""
+    """The contents of a copy. `is_clean`: the broker was stopped, and nothing needs to be checked at the next start."""
 
     topics: int
     partitions: int
@@ -40,7 +53,7 @@ class Copied:
 
 
 class _Job(NamedTuple):
-    """What is copied: everything, or all below a cut. `before` are the logs' files as they were before the cut."""
+    """A copy to make: of everything, or of all below a cut. `before` are the logs' files before the cut."""
 
     source: Path
     target: Path
@@ -77,13 +90,11 @@ def back_up(source: str | Path, target: str | Path) -> Copied:
 
 
 def _nothing() -> None:
-    """Nobody waits for the copy of a broker that is stopped."""
+    """Do nothing: a copy of a stopped broker holds no other process up."""
 
 
 def _owner(source: Path, held: ExitStack) -> str | None:
     """The process whose broker runs with the directory; None while there is none, and none can start until the end."""
-    import fcntl
-
     lock = os.open(source / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     held.callback(os.close, lock)
     try:
@@ -112,10 +123,18 @@ def _copied(job: _Job) -> Copied:
         with suppress(FileNotFoundError):  # it is written a moment after the topic was created
             _copy(topic / DESCRIPTION, target / TOPICS / topic.name / DESCRIPTION)
     # The catalogue is at least as new as the logs: no id of a producer that they hold is given again.
-    names = [FORMAT, CATALOGUE, COPIED, *([HANDOVER, CLEAN] if is_clean else [])]
+    names = [FORMAT, CATALOGUE, COPIED, ENDS, *([HANDOVER, CLEAN] if is_clean else [])]
     for name in names:
         if name in (FORMAT, CATALOGUE) or (source / name).exists():
             _copy(source / name, target / name)
+    if not is_clean and job.cut is not None:
+        known = decode_ends((source / ENDS).read_bytes()) if (source / ENDS).exists() else {}
+        ends = known | {folder: end.log_end_offset for folder, end in job.cut.ends.items()}
+        (target / ENDS).write_bytes(encode_ends(ends))
+        (target / ENDS).chmod(0o600)
+    for grave in sorted((source / TOPICS).glob(f"*{DELETED_SUFFIX}")):
+        if grave.is_file():
+            _copy(grave, target / TOPICS / grave.name)
     if job.cut is not None:
         (target / COPIED).write_text(f"{job.cut.wall_ms}\n")
         (target / COPIED).chmod(0o600)
@@ -179,9 +198,9 @@ def _logs(names: Iterable[str]) -> list[str]:
 
 
 def _names(sizes: _Sizes, end: End | None, *, derived: bool) -> list[str]:
-    """The files to copy of a log, what speaks of the log before the log itself.
+    """Return the files to copy of a log, those that describe the log before the log itself.
 
-    What the cut has not seen is left out, and without `derived` the indexes, so that every batch is checked.
+    Files newer than the cut are left out, and without `derived` the indexes, so that every batch is checked.
     """
     if derived:
         return sorted(sizes)

@@ -7,7 +7,7 @@ rebuilt. Nothing here knows more of a line than its type and its topic.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 from zlib import crc32
@@ -23,7 +23,7 @@ _SKIPPED_PRODUCER_IDS = 1_000_000
 
 
 _DURABLE_BEFORE, _UNSYNCED_BEFORE = b" ", b"~"
-"""What stands between checksum and line: whether all lines before it were durable when it was written."""
+"""The byte between checksum and line: whether all lines before it were durable when it was written."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +70,17 @@ def decode(content: bytes) -> Lines:
     return Lines(good, valid_bytes, 0, bad)
 
 
+def encode_ends(ends: Mapping[str, int]) -> bytes:
+    """The content of the file that says where logs end, by their folders."""
+    return b"".join(encode(b"%s %d" % (folder.encode(), end)) for folder, end in ends.items() if end)
+
+
+def decode_ends(content: bytes) -> dict[str, int]:
+    """Return where logs end, by their folders, up to the first damaged line."""
+    words = [line.split() for raw in content.splitlines(keepends=True) if (line := _checked(raw)) is not None]
+    return {word[0].decode(): int(word[1]) for word in words if len(word) == 2 and word[1].isdigit()}
+
+
 def _checked(raw: bytes) -> bytes | None:
     if not raw.endswith(b"\n"):
         return None
@@ -90,8 +101,33 @@ def _entry(line: bytes) -> dict[str, Any] | None:
 
 
 def topic_folders(storage: Storage) -> list[str]:
-    """The ids, in hexadecimal digits, of all topics that have a folder."""
-    return [name for name in storage.list(TOPICS) if len(name) == _ID_DIGITS and not name.endswith(DELETED_SUFFIX)]
+    """The ids, in hexadecimal digits, of all topics that have a folder and no grave."""
+    names = storage.list(TOPICS)
+    buried = {topic_id for name in names if (topic_id := buried_by(name)) is not None}
+    return [name for name in names if len(name) == _ID_DIGITS and name not in buried]
+
+
+def grave(topic_id: str) -> str:
+    """The empty file that says, where the catalogue has no room for its line, that a topic is deleted."""
+    return f"{TOPICS}/{topic_id}{DELETED_SUFFIX}"
+
+
+def buried_by(name: str) -> str | None:
+    """The id of the topic that a file of this name calls deleted; None for other names."""
+    topic_id = name.removesuffix(DELETED_SUFFIX)
+    return topic_id if name != topic_id and len(topic_id) == _ID_DIGITS else None
+
+
+def buried_topics(storage: Storage, lines: list[bytes]) -> list[str]:
+    """The ids of topics that have a grave, and live on in these lines."""
+    buried = [topic_id for name in storage.list(TOPICS) if (topic_id := buried_by(name)) is not None]
+    topics = _replayed(lines)[0] if buried else {}
+    return [topic_id for topic_id in buried if topic_id in topics]
+
+
+def deleted_line(topic_id: str) -> bytes:
+    """The line that says that a topic is deleted."""
+    return _line({"type": "deleted", "id": topic_id})
 
 
 def forgotten_topics(storage: Storage, lines: Iterable[bytes]) -> list[str]:
@@ -101,9 +137,9 @@ def forgotten_topics(storage: Storage, lines: Iterable[bytes]) -> list[str]:
 
 
 def line_of_folder(storage: Storage, topic_id: str) -> bytes | None:
-    """The catalogue line of a topic as its folder tells it; None when the folder does not say its name.
+    """Return a topic's catalogue line from its folder; None when the folder lacks the topic's name.
 
-    Leader epochs begin behind the ones that the partitions' logs know.
+    Leader epochs begin after the highest ones in the partitions' logs.
     """
     content = read_file(storage, f"{TOPICS}/{topic_id}", DESCRIPTION)
     line = _checked(bytes(content)) if content is not None else None
@@ -115,7 +151,7 @@ def line_of_folder(storage: Storage, topic_id: str) -> bytes | None:
 
 @dataclass(slots=True)
 class Repair:
-    """A rebuilt catalogue, and sentences that say what was done."""
+    """A rebuilt catalogue, and sentences that describe the repairs."""
 
     lines: list[bytes]
     done: list[str]
@@ -129,7 +165,8 @@ def repaired(storage: Storage) -> Repair:
     done += [f"line {number} is damaged and was left out" for number in found.bad]
     if found.torn:
         done.append(f"the last line is incomplete ({found.torn} bytes) and was left out")
-    topics, others, deleted = _replayed(found.good)
+    good = found.good + [deleted_line(topic_id) for topic_id in buried_topics(storage, found.good)]
+    topics, others, deleted = _replayed(good)
     for topic_id in topic_folders(storage):
         if topic_id in topics or topic_id in deleted:
             continue
@@ -183,7 +220,7 @@ def _replayed(lines: list[bytes]) -> tuple[dict[str, dict[str, Any]], dict[str, 
 
 
 def _subject(entry: dict[str, Any]) -> str:
-    """What a line speaks of; a later line about the same takes its place."""
+    """Return the subject of a line; a later line with the same subject replaces it."""
     match entry["type"]:
         case "broker-config":
             return f"broker-config {entry['name']} {entry.get('of_nodes')}"
@@ -205,7 +242,7 @@ def _unnamed(topic_id: str) -> dict[str, Any]:
 
 
 def _with_partitions_of_folder(storage: Storage, entry: dict[str, Any]) -> dict[str, Any]:
-    """The entry with as many partitions as have a folder, and leader epochs beyond those of their logs."""
+    """Return the entry with as many partitions as have a folder, and leader epochs beyond those of their logs."""
     folder = f"{TOPICS}/{entry['id']}"
     indexes = [int(name) for name in storage.list(folder) if name.isdigit()]
     replicas = list(entry["replicas"])

@@ -1,10 +1,10 @@
 """Where all logs of a running broker end at one instant, for a copy that is made file by file.
 
-Who copies holds a lock on one file of the data directory and asks in it; the broker answers in another one. What it
-answers with was read in one turn of its loop: no transaction is decided and no offset is committed between two of the
-ends. As long as the lock is held, nothing is compacted and no old segment is deleted, so that all below the ends stays
-where it is. The lock dies with its process. Who copies touches its file after each file it has copied; where that stops
-for `STALLED_MS` the broker takes its answer back before it goes on, and the copy fails.
+A copying process holds a lock on one file of the data directory and asks in it; the broker answers in another one. It
+reads all ends of an answer in one turn of its loop: no transaction is decided and no offset is committed between two of
+them. As long as the lock is held, nothing is compacted and no old segment is deleted, so that everything below the ends
+stays in place. The lock dies with its process. The copying process touches its file after each copied file; if that
+stops for `STALLED_MS` the broker takes its answer back before it goes on, and the copy fails.
 """
 
 from __future__ import annotations
@@ -18,17 +18,21 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
+from partita.lazy import later
 from partita.now import Clock
 
 if TYPE_CHECKING:
+    import fcntl
     from pathlib import Path
 
     from partita.broker.storage.store import Store
+else:
+    fcntl = later("fcntl")
 
 log = logging.getLogger("partita.broker")
 
 ASKED, ANSWERED = "backup", "backup.cut"
-"""Files of the data directory: who copies asks in the first one, the broker answers in the second one."""
+"""Files of the data directory: a copying process asks in the first one, the broker answers in the second one."""
 PATIENCE_SECONDS = 30.0
 """How long the broker may take to answer: it looks once a second, and ends the compaction that is under way."""
 STALLED_MS = 600_000
@@ -114,16 +118,14 @@ class CutsForCopies:
 
 
 class _Asked(NamedTuple):
-    """What a copy asks with, and when it went on last by the clock of the file system."""
+    """A copy's request, and its last sign of progress by the clock of the file system."""
 
     token: str
     touched_ns: int
 
 
 def _asked(root: str) -> _Asked | None:
-    """What a copy that is under way has asked with; None while there is none."""
-    import fcntl
-
+    """Return the request of a copy that is under way; None while there is none."""
     try:
         file = os.open(os.path.join(root, ASKED), os.O_RDONLY | os.O_CLOEXEC)
     except OSError:
@@ -151,7 +153,7 @@ def _answer(root: str, token: str, cut: Cut) -> None:
 
 @dataclass(frozen=True, slots=True)
 class HeldCut:
-    """A cut below which the broker keeps everything, as long as whoever copies says `go_on` often enough."""
+    """A cut below which the broker keeps everything, as long as the copying process calls `go_on` often enough."""
 
     cut: Cut
     root: Path
@@ -172,8 +174,6 @@ def held_cut(root: Path, owner: str) -> Iterator[HeldCut]:
 
     Raises NoCut, and OSError where the directory cannot be written.
     """
-    import fcntl
-
     file = os.open(root / ASKED, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
         try:

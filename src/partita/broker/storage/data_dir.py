@@ -1,9 +1,10 @@
-"""What a broker keeps, on disk in a locked and versioned directory, or in this process.
+"""A broker's data, on disk in a locked and versioned directory, or in this process.
 
-format (version), lock (held by one process, with its id in it), clean (mark of an orderly stop), handover (what the
-coordinators left at that stop), copied (mark of a copy of a running broker), catalogue (lines with a checksum each),
-topics/<topic id>/topic (the catalogue's line about it), topics/<topic id>/<partition>/ (logs). The lock dies with its
-process, so a stale one is no hindrance.
+format (version), lock (held by one process, with its id in it), clean (mark of an orderly stop), handover (state of the
+coordinators at that stop), ends (where each log ended at that stop), copied (mark of a copy of a running broker),
+catalogue (lines with a checksum each), topics/<topic id>/topic (the catalogue's line about it),
+topics/<topic id>/<partition>/ (logs), topics/<topic id>.deleted (a deletion for whose line there was no room).
+The lock dies with its process, so a stale one is no hindrance.
 Directories are 0700 and files 0600.
 """
 
@@ -11,7 +12,9 @@ from __future__ import annotations
 
 import logging
 import os
+from collections.abc import Iterable
 from contextlib import suppress
+from functools import partial
 from typing import TYPE_CHECKING
 
 from partita.broker.storage.catalogue_file import (
@@ -19,9 +22,15 @@ from partita.broker.storage.catalogue_file import (
     DELETED_SUFFIX,
     DESCRIPTION,
     TOPICS,
+    buried_by,
+    buried_topics,
     decode,
+    decode_ends,
+    deleted_line,
     encode,
+    encode_ends,
     forgotten_topics,
+    grave,
     line_of_folder,
     repaired,
     topic_folders,
@@ -29,6 +38,7 @@ from partita.broker.storage.catalogue_file import (
 from partita.broker.storage.disk_storage import DiskStorage
 from partita.broker.storage.log_store import LogStore
 from partita.broker.storage.memory import fresh_block
+from partita.lazy import later
 from partita.log.durability import Durability
 from partita.log.storage import (
     MemoryStorage,
@@ -39,13 +49,19 @@ from partita.log.storage import (
 )
 
 if TYPE_CHECKING:
-    pass
+    import fcntl
+
+    from partita.broker.storage import unclean
+else:
+    fcntl = later("fcntl")
+    unclean = later("partita.broker.storage.unclean")
 
 log = logging.getLogger("partita.broker")
 
 FORMAT_VERSION = 1
 _FORMAT_TITLE = "partita data directory, format"
 FORMAT, LOCK, CLEAN, HANDOVER = "format", "lock", "clean", "handover"
+ENDS = "ends"
 COPIED = "copied"
 """Says of a copy of a running broker, for good, when that one had its logs end here."""
 _SURVIVES = {
@@ -55,9 +71,9 @@ _SURVIVES = {
 }
 _DIR_MODE, _FILE_MODE = 0o700, 0o600
 _RESERVE_BYTES = 16 << 20
-"""What logs of data leave free of the volume (D8)."""
+"""Bytes of the volume that logs of data leave free (D8)."""
 _GROUP_LOG_RESERVE_BYTES = 1 << 20
-"""What the group log leaves free of the reserve of the data, for the small files of a start and a stop."""
+"""Bytes of the data's reserve that the group log leaves free, for the small files of a start and a stop."""
 _RESERVE_SHARE = 4
 """The reserve is at most a quarter of the volume, so that a small volume can be used at all."""
 
@@ -66,7 +82,7 @@ _WAY_OUT = "make it readable and writable, or restore it from a copy, and start 
 
 
 class DataDirectoryError(Exception):
-    """A directory that cannot be used; the message is one line for whoever started the broker."""
+    """A directory that cannot be used; the message is one line for the user who starts the broker."""
 
 
 class MemoryStore(LogStore):
@@ -74,6 +90,7 @@ class MemoryStore(LogStore):
 
     description = _SURVIVES[Durability.MEMORY]
     root = "memory"
+    _at_once = 1
 
     def __init__(self) -> None:
         storage = MemoryStorage(fresh_block)
@@ -84,8 +101,12 @@ class MemoryStore(LogStore):
         """All lines so far."""
         return list(self._catalogue)
 
-    def append_catalogue(self, *lines: bytes, may_wait: bool = False) -> None:
+    def append_catalogue(self, *lines: bytes, may_wait: bool = False, holds_appends: bool = False) -> None:
         """Add lines."""
+        self._catalogue += lines
+
+    def bury(self, topic_ids: Iterable[bytes], lines: Iterable[bytes]) -> None:
+        """Add the lines: memory has room."""
         self._catalogue += lines
 
     def rewrite_catalogue(self, lines: list[bytes]) -> None:
@@ -102,9 +123,6 @@ class MemoryStore(LogStore):
 
     def check(self) -> None:
         """There is no directory that could be lost."""
-
-    owes = False
-    """No line has to wait for room."""
 
     def settle(self) -> None:
         """No line has to wait for room."""
@@ -178,6 +196,7 @@ class DiskStore(LogStore):
         self._was_clean = CLEAN in names
         self.unclean = CATALOGUE in names and not self._was_clean
         self._owed: list[bytes] = []
+        self._graves: list[str] = []
         # Of an unclean stop nobody knows what was synced.
         self._lines_written, self._lines_durable = int(self.unclean), 0
         if self._was_clean:
@@ -187,16 +206,28 @@ class DiskStore(LogStore):
             self.handover = self._read_handover()
         if HANDOVER in names:
             self._small.unlink(HANDOVER)
+        if ENDS in names:
+            self._ends = decode_ends(bytes(read_file(self._small, "", ENDS) or b""))
         if COPIED in names:
             self.copied_ms = int(bytes(read_file(self._small, "", COPIED) or b"-1"))
         self._small.make_dir(TOPICS)
-        for name in self._small.list(TOPICS):
-            if name.endswith(DELETED_SUFFIX):
-                self._small.remove_dir(f"{TOPICS}/{name}")
+        self._finish_deletions()
         if self.unclean:
             self.counters["unclean_starts"] += 1
             log.warning("%s was not closed in order; logs are checked when they are opened", self.root)
             self.notice("unclean start", directory=self.root)
+            if self.durability is Durability.SYNC:
+                unclean.sync_unclean_logs(self._small, at_once=self._at_once)
+
+    def _finish_deletions(self) -> None:
+        """Remove what deletions have left; graves only if an orderly stop wrote the catalogue without their topics."""
+        for name in self._small.list(TOPICS):
+            topic_id = buried_by(name)
+            if topic_id is None and name.endswith(DELETED_SUFFIX):
+                self._small.remove_dir(f"{TOPICS}/{name}")
+            elif topic_id is not None and self._was_clean:
+                self._small.remove_dir(f"{TOPICS}/{topic_id}")
+                self._small.unlink(f"{TOPICS}/{name}")
 
     def _read_handover(self) -> bytes | None:
         content = read_file(self._small, "", HANDOVER)
@@ -227,7 +258,8 @@ class DiskStore(LogStore):
             raise self._refused("is empty, but there are topic folders")
         if found.torn:
             self._cut_catalogue(found.valid_bytes, found.torn)
-        return found.good + self._forgotten(found.good)
+        lines = found.good + self._forgotten(found.good)
+        return lines + self._buried(lines)
 
     def _refused(self, what: str) -> DataDirectoryError:
         os.close(self._lock)
@@ -243,6 +275,17 @@ class DiskStore(LogStore):
         file.sync()
         file.close()
 
+    def _buried(self, lines: list[bytes]) -> list[bytes]:
+        """The lines of deletions that found no room before."""
+        topic_ids = buried_topics(self._small, lines)
+        deleted = [deleted_line(topic_id) for topic_id in topic_ids]
+        if deleted:
+            # A kill may have left the graves unsynced, and the data goes next.
+            self._graves = [grave(topic_id) for topic_id in topic_ids]
+            self.later(self.sync_catalogue)
+            self.append_catalogue(*deleted, may_wait=True)
+        return deleted
+
     def _forgotten(self, lines: list[bytes]) -> list[bytes]:
         restored = []
         for topic_id in forgotten_topics(self._small, lines):
@@ -257,10 +300,11 @@ class DiskStore(LogStore):
                 restored.append(line)
         return restored
 
-    def append_catalogue(self, *lines: bytes, may_wait: bool = False) -> None:
+    def append_catalogue(self, *lines: bytes, may_wait: bool = False, holds_appends: bool = False) -> None:
         """Add lines (given without line ends) in one write; they are durable with the next sync. Raises StorageError.
 
-        With `may_wait` a full disk is no error: the lines are written as soon as there is room, before any append.
+        With `may_wait` a full disk is no error: the lines are written as soon as there is room, and before later lines;
+        if it `holds_appends`, before logs take any append.
         """
         if self.failure is not None:
             raise StorageError(f"the log directory is offline: {self.failure}")
@@ -270,7 +314,7 @@ class DiskStore(LogStore):
         except StorageFull:
             if not may_wait:
                 raise
-            self._owe([*self._owed, *lines])
+            self._owe([*self._owed, *lines], holds_appends=holds_appends)
         except StorageError as error:
             self.fail(str(error))
             raise
@@ -288,24 +332,58 @@ class DiskStore(LogStore):
             self.later(self.sync_catalogue)
 
     def sync_catalogue(self) -> None:
-        """Return once every line written so far is durable. Raises StorageError."""
-        written = self._lines_written
-        file = self._small.open(CATALOGUE)
+        """Return once every line and every grave so far is durable. Raises StorageError, also where there is no room.
+
+        Data of deleted topics goes after it, so it is not put off as other chores are.
+        """
+        written, has_graves = self._lines_written, bool(self._graves)
         try:
-            file.sync()
-        finally:
-            file.close()
+            file = self._small.open(CATALOGUE)
+            try:
+                file.sync()
+            finally:
+                file.close()
+            if has_graves:
+                self._small.sync_dir(TOPICS)
+        except StorageFull as error:
+            raise StorageError(str(error)) from error
         self._lines_durable = max(self._lines_durable, written)
 
-    @property
-    def owes(self) -> bool:
-        """Whether lines wait for room on a full disk."""
-        return bool(self._owed)
+    def bury(self, topic_ids: Iterable[bytes], lines: Iterable[bytes]) -> None:
+        """Say that these topics are deleted by what needs no room: names of empty files. Durable with the next sync.
 
-    def _owe(self, lines: list[bytes]) -> None:
+        The lines that say it are written as soon as there is room, and before later lines. Raises StorageError; then
+        none is said to be deleted.
+        """
+        dug: list[str] = []
+        try:
+            for topic_id in topic_ids:
+                self._small.open(grave(topic_id.hex()), create=True)
+                dug.append(grave(topic_id.hex()))
+        except StorageError as error:
+            self.note_error(error)
+            for name in dug:
+                with suppress(StorageError):
+                    self._small.unlink(name)
+            raise
+        self._graves += dug
+        self._owe([*self._owed, *lines])
+        self.later(self.sync_catalogue)
+
+    def _owe(self, lines: list[bytes], *, holds_appends: bool = False) -> None:
         self._owed = lines
+        if not lines and self._graves:
+            # After the sync of the lines, which is a chore already.
+            graves, self._graves = self._graves, []
+            self.later(partial(self._level, graves))
         for storage in (self._data, self._groups):
-            storage.before_append = self._pay if lines else None
+            if holds_appends or not lines:
+                storage.before_append = self._pay if lines else None
+
+    def _level(self, graves: list[str]) -> None:
+        """Remove graves whose lines are durable."""
+        for name in graves:
+            self._small.unlink(name)
 
     def _pay(self) -> None:
         """Write the lines that found no room; until then no log takes an append. Raises StorageFull."""
@@ -345,7 +423,7 @@ class DiskStore(LogStore):
         return self._groups.has_room(size)
 
     def check(self) -> None:
-        """Take the directory offline when somebody has removed it. (B12)"""
+        """Take the directory offline when it has been removed. (B12)"""
         if self.failure is None and os.fstat(self._lock).st_nlink == 0:
             self.fail(f"{self.root} was removed while it was in use")
 
@@ -358,7 +436,7 @@ class DiskStore(LogStore):
     def close(self) -> None:
         """Leave a clean-stop mark, unless a log has failed, and release the lock; the logs are closed already.
 
-        On a disk too full for what the coordinators leave there is no mark either.
+        On a disk too full for the coordinators' state there is no mark either.
         """
         try:
             if self.failure is None and not self._owed:
@@ -371,11 +449,15 @@ class DiskStore(LogStore):
     def _leave_mark(self) -> None:
         if self.handover is not None:
             replace_file(self._small, "", HANDOVER, encode(self.handover))
+        ends = self._ends | {folder: opened.log_end_offset for folder, opened in self.logs.items()}
+        with suppress(StorageFull):
+            # Those of an earlier stop stay true.
+            replace_file(self._small, "", ENDS, encode_ends(ends))
         replace_file(self._small, "", CLEAN, b"stopped in order\n")
 
 
 def repair(root: str) -> list[str]:
-    """Rebuild the catalogue of a data directory that no broker uses; return what was done, one sentence each.
+    """Rebuild the catalogue of a data directory that no broker uses; return the repairs, one sentence each.
 
     The old catalogue stays beside it as "catalogue.damaged". An empty list: nothing was wrong, nothing was changed.
     Raises DataDirectoryError.
@@ -409,8 +491,6 @@ def _told(error: OSError, root: str) -> str:
 
 def _take_lock(root: str) -> int:
     """Lock the directory for this process, and say so in the lock file (D9)."""
-    import fcntl
-
     lock = os.open(os.path.join(root, LOCK), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, _FILE_MODE)
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -12,10 +12,19 @@ import mmap
 import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
 from partita.broker.storage.open_files import OpenFiles, limit_for_logs
+from partita.lazy import later
 from partita.log.storage import StorageError, StorageFull, TooManyOpenFiles
 from partita.protocol.primitives import Buffer
+
+if TYPE_CHECKING:
+    import fcntl
+    import shutil
+else:
+    fcntl = later("fcntl")
+    shutil = later("shutil")
 
 _READ_BYTES = 64 << 10
 """Up to here a read copies instead of mapping a file that has grown."""
@@ -28,7 +37,7 @@ _KINDS: dict[int, type[StorageError]] = {
     errno.EMFILE: TooManyOpenFiles,
     errno.ENFILE: TooManyOpenFiles,
 }
-"""What is no failure of the disk."""
+"""Errors that do not mean a failing disk."""
 _RESERVED = (".log", ".cleaned")
 """Files that must leave the reserve free; the small files beside them may use it."""
 _DIR_MODE, _FILE_MODE = 0o700, 0o600
@@ -39,8 +48,6 @@ def sync_data(fd: int) -> None:
     if hasattr(os, "fdatasync"):
         os.fdatasync(fd)
         return
-    import fcntl
-
     full_sync = getattr(fcntl, "F_FULLFSYNC", None)
     if full_sync is None:
         os.fsync(fd)
@@ -123,9 +130,9 @@ class DiskFile:
             raise StorageError(f"{self.path}: cannot take back a failed append: {error}") from error
 
     def read_at(self, position: int, size: int) -> memoryview:
-        """A view of the map where it reaches that far, else a copy or a new map.
+        """Return a view of the map where it reaches that far, else a copy or a new map.
 
-        Fewer bytes, too, where somebody else has cut the file: to touch a mapped page that is gone ends the process.
+        Returns fewer bytes if another process has cut the file: to touch a mapped page that is gone ends the process.
         """
         end = min(position + size, self._size)
         view, mapped = self._view, self._map
@@ -146,7 +153,7 @@ class DiskFile:
         return size
 
     def truncate(self, size: int) -> None:
-        """Cut the file to `size` bytes; views of what is cut stay valid."""
+        """Cut the file to `size` bytes; views of the removed part stay valid."""
         if size >= self._size:
             return
         if size < len(self._view):
@@ -170,7 +177,7 @@ class DiskFile:
     def sync(self) -> None:
         """Return once every byte is durable. May be called on another thread.
 
-        A file that was removed from its folder by somebody else is an error: what is appended to it is lost.
+        A file that was removed from its folder by another process is an error: later appends to it are lost.
         """
         with self._opened() as fd:
             if not self._is_held and os.fstat(fd).st_nlink == 0:
@@ -229,7 +236,7 @@ class DiskStorage:
         return self._room >= size or self._free_bytes(self.root) >= size
 
     def _free_bytes(self, path: str) -> int:
-        """Bytes free beside the reserve."""
+        """Return the free bytes of the volume without the reserve."""
         with _named(path):
             found = os.statvfs(self.root)
         return found.f_bavail * found.f_frsize - self._reserve_bytes
@@ -264,9 +271,7 @@ class DiskStorage:
 
     def remove_dir(self, directory: str) -> None:
         """Remove a directory with all that is in it."""
-        from shutil import rmtree
-
-        rmtree(self._path(directory), ignore_errors=True)
+        shutil.rmtree(self._path(directory), ignore_errors=True)
 
     def rename(self, old: str, new: str) -> None:
         """Rename a file or directory, replacing a file named `new`."""

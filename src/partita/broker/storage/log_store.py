@@ -11,13 +11,17 @@ from typing import TYPE_CHECKING
 from partita.broker.config import TopicConfig
 from partita.broker.storage.catalogue_file import DESCRIPTION, TOPICS, encode
 from partita.broker.storage.log_settings import log_config
+from partita.broker.storage.side_by_side import AT_ONCE, side_by_side
+from partita.lazy import later
 from partita.log.durability import Durability
 from partita.log.log_config import LogConfig
 from partita.log.storage import TRANSIENT, Storage, StorageError, replace_file
 from partita.system_clock import SystemClock
 
 if TYPE_CHECKING:
-    from partita.log.partition_log import PartitionLog
+    from partita.log import partition_log
+else:
+    partition_log = later("partita.log.partition_log")
 
 log = logging.getLogger("partita.broker")
 
@@ -31,31 +35,36 @@ COUNTERS = {
     "offsets_clamped": "committed offsets whose records were lost, brought back to the end of the log",
     "offsets_missing": "offsets of logs whose segments are missing",
 }
-"""What a store counts of damage, and what that is."""
+"""The damage that a store counts, each with its description."""
 
 
 class LogStore:
-    """What stores on disk and in memory share; see `partita.broker.storage.store.Store` for its promises."""
+    """The common part of stores on disk and in memory; see `partita.broker.storage.store.Store` for its promises."""
+
+    _at_once = AT_ONCE
+    """How many logs are synced at a time, at a start and a stop."""
 
     def __init__(self, storage: Storage, group_storage: Storage, durability: Durability) -> None:
         self._storage = storage
         self._group_storage = group_storage
         self._configs: dict[str, TopicConfig] = {}
         self._described: set[str] = set()
-        """Topic folders that say what they are."""
+        """Topic folders that hold their description already."""
         self._clock = SystemClock()
         self.durability = durability
         self.unclean = False
         self.failure: str | None = None
         self.handover: bytes | None = None
         self.copied_ms = -1
-        self.logs: dict[str, PartitionLog] = {}
+        self.logs: dict[str, partition_log.PartitionLog] = {}
         self.chores: list[Callable[[], None]] = []
-        self.on_opened: Callable[[PartitionLog], None] | None = None
+        self.on_opened: Callable[[partition_log.PartitionLog], None] | None = None
         self.on_failed: Callable[[str], None] | None = None
         self.on_chore: Callable[[], None] | None = None
         self.notices: list[tuple[str, dict[str, object]]] = []
         self.on_notice: Callable[..., None] | None = None
+        self._ends: dict[str, int] = {}
+        """Where logs ended at the last orderly stop, by folder: they never become shorter."""
         self.counters = dict.fromkeys(COUNTERS, 0)
         self._no_room_from_ms = 0
 
@@ -67,22 +76,20 @@ class LogStore:
         *,
         is_group_log: bool = False,
         description: Callable[[], bytes] | None = None,
-    ) -> PartitionLog:
+    ) -> partition_log.PartitionLog:
         """Open the log of one partition, creating it when it is new. Called once per partition."""
-        # Imported with the first log: a broker starts without.
-        from partita.log.partition_log import PartitionLog
-
         if self.failure is not None:
             raise StorageError(f"the log directory is offline: {self.failure}")
         folder = f"{TOPICS}/{topic_id.hex()}"
         directory = f"{folder}/{partition}"
         try:
-            opened = PartitionLog.open(
+            opened = partition_log.PartitionLog.open(
                 self._group_storage if is_group_log else self._storage,
                 directory,
                 log_config(config),
                 durability=self.durability,
                 was_clean=not self.unclean,
+                known_end=self._ends.get(directory, 0),
                 wall_ms=self._clock.now().wall_ms,
             )
         except StorageError as error:
@@ -101,7 +108,7 @@ class LogStore:
         return opened
 
     def _describe(self, folder: str, description: Callable[[], bytes]) -> None:
-        """Let the folder say what the topic is, unless it does. A folder is looked at once: it may be very full."""
+        """Write the description into the topic's folder unless it is there. Checked once per folder: it may be full."""
         if folder in self._described:
             return
         self._described.add(folder)
@@ -113,7 +120,7 @@ class LogStore:
             replace_file(self._storage, folder, DESCRIPTION, encode(description))
 
     def describe(self, topic_id: bytes, description: bytes) -> None:
-        """Let the topic's folder, if there is one, say what the catalogue says of the topic now."""
+        """Write the catalogue's present description of the topic into its folder, if it has one."""
         folder = f"{TOPICS}/{topic_id.hex()}"
         if self.durability is not Durability.MEMORY:
             self.later(partial(self._write_description, folder, description))
@@ -128,7 +135,7 @@ class LogStore:
             self.on_chore()
 
     def fail(self, reason: str) -> None:
-        """Take the log directory offline: a file operation failed, and what is on the disk is unknown (D7)."""
+        """Take the log directory offline: a file operation failed, and the state of the disk is unknown (D7)."""
         if self.failure is not None:
             return
         self.failure = reason
@@ -143,7 +150,7 @@ class LogStore:
         if not isinstance(error, TRANSIENT):
             self.fail(str(error))
 
-    def _tell_recovery(self, opened: PartitionLog) -> None:
+    def _tell_recovery(self, opened: partition_log.PartitionLog) -> None:
         """Say what recovery took away (7.4); nothing is cut in silence."""
         report = opened.report
         for start, end in report.gaps:
@@ -173,12 +180,12 @@ class LogStore:
         )
 
     def notice(self, what: str, **details: object) -> None:
-        """Remember something that was noticed of the disk, and tell whoever listens."""
+        """Record an observation about the disk, and pass it to the listener."""
         self.notices.append((what, details))
         if self.on_notice is not None:
             self.on_notice(what, **details)
 
-    def _damaged(self, damaged: PartitionLog, what: str) -> None:
+    def _damaged(self, damaged: partition_log.PartitionLog, what: str) -> None:
         """Log a damaged batch once, however often it is asked for."""
         where = what if os.path.isabs(what) else f"{damaged.directory}/{what}"
         if not any(details.get("where") == where for _, details in self.notices):
@@ -195,20 +202,26 @@ class LogStore:
 
     def has_log(self, topic_id: bytes, partition: int) -> bool:
         """Whether anything was ever written for the partition."""
-        return bool(self._storage.list(f"{TOPICS}/{topic_id.hex()}/{partition}"))
+        directory = f"{TOPICS}/{topic_id.hex()}/{partition}"
+        return directory in self._ends or bool(self._storage.list(directory))
 
     def delete_log(self, topic_id: bytes, partition: int) -> None:
         """Forget one partition's data; its log is discarded already."""
         directory = f"{TOPICS}/{topic_id.hex()}/{partition}"
         self.logs.pop(directory, None)
         self._configs.pop(directory, None)
+        self._ends.pop(directory, None)
         self._described.discard(f"{TOPICS}/{topic_id.hex()}")
         self.later(partial(self._remove, topic_id.hex(), partition))
 
     def _remove(self, topic_id: str, partition: int) -> None:
         self._storage.remove_dir(f"{TOPICS}/{topic_id}/{partition}")
 
-    def refresh_configs(self, logs: Iterable[PartitionLog]) -> None:
+    def close_logs(self) -> None:
+        """Close every open log: many at a time where each waits for a disk."""
+        side_by_side([opened.close for opened in self.logs.values()], "closing logs", at_once=self._at_once)
+
+    def refresh_configs(self, logs: Iterable[partition_log.PartitionLog]) -> None:
         """Let these open logs obey their topics' settings of now, which are read once for each topic."""
         read: dict[int, LogConfig] = {}
         for opened in logs:

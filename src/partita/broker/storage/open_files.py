@@ -64,7 +64,7 @@ class OpenFiles:
                 self._close(file)
 
     def close(self, file: Openable) -> None:
-        """Close the file, at once or as soon as nobody uses it."""
+        """Close the file, at once or as soon as it is no longer in use."""
         with self._lock:
             file.is_closing = True
             if not file.users:

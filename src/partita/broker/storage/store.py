@@ -1,4 +1,4 @@
-"""What a broker keeps: the catalogue's lines, and one log per partition. On disk or in memory.
+"""A broker's storage: the catalogue's lines, and one log per partition. On disk or in memory.
 
 `data_dir.DiskStore` keeps both in a locked directory whose log folders are named by topic id, never by name (H22);
 `data_dir.MemoryStore` keeps them in this process.
@@ -29,7 +29,7 @@ class Store(Protocol):
     copied_ms: int
     """When the running broker, of which this is a copy, had its logs end here; -1 where it is none."""
     chores: list[Callable[[], None]]
-    """What the next sync is to do first, in order, on whatever thread it runs."""
+    """Work that the next sync does first, in order, on the thread it runs on."""
     on_opened: Callable[[PartitionLog], None] | None
     """Called with every log that is opened from now on."""
     on_chore: Callable[[], None] | None
@@ -37,9 +37,9 @@ class Store(Protocol):
     on_failed: Callable[[str], None] | None
     """Called once, when the log directory goes offline."""
     notices: list[tuple[str, dict[str, object]]]
-    """What was noticed of the disk, with details: unclean starts, cut logs, damaged batches."""
+    """Observations about the disk, with details: unclean starts, cut logs, damaged batches."""
     on_notice: Callable[..., None] | None
-    """Called with what is noticed from now on: what it is, and its details by name."""
+    """Called with each observation from now on: its name, and its details by name."""
     counters: dict[str, int]
     """How often: unclean_starts, logs_cut, bytes_cut, batches_damaged, offsets_clamped, offsets_missing."""
     description: str
@@ -60,10 +60,18 @@ class Store(Protocol):
         """All lines of the catalogue, oldest first, without their line ends."""
         ...
 
-    def append_catalogue(self, *lines: bytes, may_wait: bool = False) -> None:
+    def append_catalogue(self, *lines: bytes, may_wait: bool = False, holds_appends: bool = False) -> None:
         """Add lines (given without line ends). Raises StorageError.
 
-        With `may_wait` a full disk is no error: the lines are written as soon as there is room, before any append.
+        With `may_wait` a full disk is no error: the lines are written as soon as there is room, and before later lines;
+        if it `holds_appends`, before logs take any append.
+        """
+        ...
+
+    def bury(self, topic_ids: Iterable[bytes], lines: Iterable[bytes]) -> None:
+        """Say without room for lines that these topics are deleted; durable with the next sync. The lines come later.
+
+        Raises StorageError; then none is said to be deleted.
         """
         ...
 
@@ -88,7 +96,7 @@ class Store(Protocol):
         ...
 
     def describe(self, topic_id: bytes, description: bytes) -> None:
-        """Let the topic's folder, if there is one, say what the catalogue says of the topic now."""
+        """Write the catalogue's present description of the topic into its folder, if it has one."""
         ...
 
     def has_log(self, topic_id: bytes, partition: int) -> bool:
@@ -112,16 +120,11 @@ class Store(Protocol):
         ...
 
     def check(self) -> None:
-        """Take the directory offline when somebody has removed it."""
-        ...
-
-    @property
-    def owes(self) -> bool:
-        """Whether lines of the catalogue wait for room on a full disk: what they say is not durable."""
+        """Take the directory offline when it has been removed."""
         ...
 
     def sync_catalogue(self) -> None:
-        """Return once every line written so far is durable; for a start, when nobody waits. Raises StorageError."""
+        """Return once every line written so far is durable; for a start, when no request waits. Raises StorageError."""
         ...
 
     def settle(self) -> None:
@@ -134,6 +137,10 @@ class Store(Protocol):
 
     def volume_bytes(self) -> tuple[int, int]:
         """How large the volume is and how much of it can still be used; -1 where there is none."""
+        ...
+
+    def close_logs(self) -> None:
+        """Close every open log. Raises StorageError."""
         ...
 
     def close(self) -> None:

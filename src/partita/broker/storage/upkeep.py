@@ -1,7 +1,7 @@
-"""Keeps the logs: syncs them when due, deletes and compacts what is old, forgets silent producers.
+"""Upkeep of the logs: sync them when due, delete and compact old records, forget silent producers.
 
-Whatever waits for the disk runs on another thread, so that a slow one does not hold up requests: syncs, the chores of
-logs and of the catalogue, and the files of compactions. Under `sync` all appends of a window share one sync. (Kafka:
+Anything that waits for the disk runs on another thread, so that a slow one does not hold up requests: syncs, the chores
+of logs and of the catalogue, and the files of compactions. Under `sync` all appends of a window share one sync. (Kafka:
 LogManager's tasks, LogCleaner.)
 """
 
@@ -15,16 +15,21 @@ from typing import TYPE_CHECKING
 from partita.broker.config import BrokerConfig
 from partita.broker.storage.cut import CutsForCopies
 from partita.broker.storage.store import Store
+from partita.lazy import later
 from partita.log.durability import Durability
 from partita.log.storage import StorageError, StorageFull
 from partita.now import Clock
 from partita.records.header import InvalidBatch
 
 if TYPE_CHECKING:
-    from concurrent.futures import ThreadPoolExecutor
+    from concurrent import futures
 
+    from partita.log import compaction
     from partita.log.partition_log import PartitionLog
     from partita.log.sync_ticket import SyncTicket
+else:
+    compaction = later("partita.log.compaction")
+    futures = later("concurrent.futures")
 
 log = logging.getLogger("partita.broker")
 
@@ -46,7 +51,7 @@ class SyncRound:
         self.error: Exception | None = None
 
     def run(self) -> None:
-        """Do it, on any thread. What fails is kept, for whoever waits must be told."""
+        """Run the sync, on any thread. A failure is kept for the callers that wait."""
         try:
             for chore in self.chores:
                 try:
@@ -59,7 +64,7 @@ class SyncRound:
             self.error = error
 
     def finish(self, store: Store) -> None:
-        """Take note of what was done, where logs and store are used. A failure takes the log directory offline (D7)."""
+        """Record the outcome on the thread that uses logs and store. A failure takes the log directory offline (D7)."""
         for synced, ticket in self.logs:
             synced.finish_sync(ticket)
         store.chores = self.postponed + store.chores
@@ -71,10 +76,10 @@ class SyncRound:
 
 
 class Upkeep:
-    """One per process. `start` and `stop` on the loop.
+    """The upkeep of a process's logs. Call `start` and `stop` on the loop.
 
-    `every_log` opens, one by one, every log that has anything in it: retention and compaction reach the logs nobody
-    has touched since the start, too.
+    `every_log` opens, one by one, every log that is not empty: retention and compaction also reach logs that no client
+    has touched since the start.
     """
 
     def __init__(
@@ -101,7 +106,7 @@ class Upkeep:
         self._cleaner_timer: asyncio.TimerHandle | None = None
         self._cleaning: asyncio.Task[int] | None = None
         self._cuts = CutsForCopies(store, clock)
-        self._threads: ThreadPoolExecutor | None = None
+        self._threads: futures.ThreadPoolExecutor | None = None
         self._is_stopped = False
 
     def start(self) -> None:
@@ -118,7 +123,7 @@ class Upkeep:
         self._cleaner_timer = self._loop.call_later(self._seconds("log.cleaner.backoff.ms"), self._clean)
 
     async def stop(self) -> None:
-        """Let what is under way end, and do the chores of the store. Closing the logs syncs the rest."""
+        """Let the running work end, and do the chores of the store. Closing the logs syncs the rest."""
         self._is_stopped = True
         for timer in (self._sync_timer, self._check_timer, self._retention_timer, self._cleaner_timer):
             if timer is not None:
@@ -138,13 +143,13 @@ class Upkeep:
             waiting.cancel()
 
     def durable(self) -> asyncio.Future[None] | None:
-        """What is done once everything written so far is durable; None when it is already, as always in memory.
+        """Return a future that ends once everything written so far is durable; None if it is already, as in memory.
 
         Raises StorageError, at once or later, when the log directory is offline.
         """
         if self._store.failure is not None:
             raise StorageError(f"the log directory is offline: {self._store.failure}")
-        has_something = self._store.chores or self._store.owes or any(kept.has_chores for kept in self._unsynced)
+        has_something = self._store.chores or any(kept.has_chores for kept in self._unsynced)
         if self._is_stopped or not (has_something or self._syncing is not None):
             return None
         waiting: asyncio.Future[None] = self._loop.create_future()
@@ -156,11 +161,9 @@ class Upkeep:
     def _seconds(self, name: str) -> float:
         return self._config.int(name) / 1000
 
-    def _in_thread(self) -> ThreadPoolExecutor:
+    def _in_thread(self) -> futures.ThreadPoolExecutor:
         if self._threads is None:
-            from concurrent.futures import ThreadPoolExecutor
-
-            self._threads = ThreadPoolExecutor(2, "partita-upkeep")
+            self._threads = futures.ThreadPoolExecutor(2, "partita-upkeep")
         return self._threads
 
     def _check(self) -> None:
@@ -201,7 +204,7 @@ class Upkeep:
         return chores
 
     def _sync(self) -> None:
-        """Sync, together, every log that is due; all that have chores, if somebody waits for those."""
+        """Sync, together, every log that is due; or all that have chores, if a caller waits for those."""
         self._sync_timer = None
         if self._store.failure is not None:
             self._tell_waiting(self._waiting)
@@ -223,16 +226,11 @@ class Upkeep:
 
     async def _sync_round(self, work: SyncRound) -> None:
         waiting, self._waiting = self._waiting, []
-        had_owed = self._store.owes
         try:
             await self._run(work)
         finally:
             self._syncing = None
-            if had_owed and not self._store.owes and self._store.failure is None:
-                # The lines found room just now; the next round makes them durable.
-                self._waiting = waiting + self._waiting
-            else:
-                self._tell_waiting(waiting)
+            self._tell_waiting(waiting)
             if not self._is_stopped:
                 self._arm_for_all()
 
@@ -244,8 +242,6 @@ class Upkeep:
         failure: StorageError | None = None
         if self._store.failure is not None:
             failure = StorageError(f"the log directory is offline: {self._store.failure}")
-        elif self._store.owes:
-            failure = StorageFull("the disk has no room to say what was changed")
         for future in waiting:
             if future.done():
                 continue
@@ -362,15 +358,13 @@ class Upkeep:
         return count
 
     async def _compact(self, kept: PartitionLog, *, force: bool) -> bool:
-        from partita.log.compaction import plan_compaction, swap_group
-
-        plan = plan_compaction(kept, self._clock.now(), force=force)
+        plan = compaction.plan_compaction(kept, self._clock.now(), force=force)
         if plan is None:
             return False
         await self._sync_one(kept)
         await self._loop.run_in_executor(self._in_thread(), plan.run)
         for group in plan.groups:
-            new = await self._loop.run_in_executor(self._in_thread(), swap_group, kept, group)
+            new = await self._loop.run_in_executor(self._in_thread(), compaction.swap_group, kept, group)
             if kept.failure is not None:
                 return False
             kept.replace_segments(group.segments, new)

@@ -1,20 +1,21 @@
 """The topic catalogue: names, ids, partitions, leaders and leader epochs, settings. Every change is one durable line.
 
-A restart reads the lines back, and their sum is the catalogue as it was. In Kafka the KRaft metadata log does this.
-Handlers check what a client may ask for; this file does what was decided.
+A restart reads the lines back, and their sum is the catalogue again. In Kafka the KRaft metadata log does this.
+Handlers check what a client may ask for; this file carries out the decisions.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections import deque
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, NamedTuple
 
 from partita.broker.config import BrokerConfig, TopicConfig
 from partita.broker.options import Value
 from partita.broker.storage.store import Store
-from partita.log.storage import StorageError
+from partita.log.storage import StorageError, StorageFull
 from partita.secret import Secret
 
 TYPE_CHECKING = False
@@ -46,7 +47,7 @@ def name_problem(name: str) -> str | None:
 
 
 class Partition:
-    """One partition: who leads it, at which epoch, and its log (opened at first use)."""
+    """One partition: its leader, leader epoch, and log (opened at first use)."""
 
     __slots__ = ("_log", "_store", "index", "leader", "leader_epoch", "replicas", "topic")
 
@@ -138,8 +139,10 @@ class TopicCatalogue:
         self.cluster_id = ""
         self.unforgotten: set[str] = set()
         """Names of deleted topics whose committed offsets are not yet known to be gone. (S25)"""
+        self._with_data: deque[Partition] = deque()
+        """Partitions of deleted topics whose data is still there."""
         self.kept: dict[str, dict[str, Any]] = {}
-        """What `keep` was given, by kind and key."""
+        """The values given to `keep`, by kind and key."""
         self._next_producer_id = self._reserved_producer_id = 0
         self._on_created: list[Callable[[Topic], None]] = []
         self._on_deleted: list[Callable[[list[Topic]], None]] = []
@@ -148,7 +151,9 @@ class TopicCatalogue:
         self._replay(lines)
         self._next_producer_id = self._reserved_producer_id
         if store.unclean and lines:
-            self._record({"type": "unclean-start"}, may_wait=True)
+            unclean = {"type": "unclean-start"}
+            store.append_catalogue(_line(unclean), may_wait=True, holds_appends=True)
+            self._apply(unclean)
             # Before any record is written at the new leader epochs, or a second crash could give one out again. (D5)
             store.sync_catalogue()
 
@@ -214,19 +219,35 @@ class TopicCatalogue:
             listener(topic)
 
     def delete(self, topics: Iterable[Topic]) -> None:
-        """Remove topics: first from the catalogue, then their committed offsets (listeners), then their data."""
+        """Remove topics: first from the catalogue, then their committed offsets (listeners), then their data.
+
+        The data goes once the deletion is durable. A full disk has room for that, too: the lines come when there is
+        more. Raises StorageError; then nothing is removed.
+        """
+        for _ in self.deleting(topics):
+            pass
+
+    def deleting(self, topics: Iterable[Topic]) -> Generator[None, None, None]:
+        """Delete the topics in steps: all of them are gone after the first, and each partition's data after its own."""
         gone = list(topics)
-        self._record(*({"type": "deleted", "id": topic.topic_id.hex()} for topic in gone), may_wait=True)
+        lines = [{"type": "deleted", "id": topic.topic_id.hex()} for topic in gone]
+        try:
+            self._record(*lines)
+        except StorageFull:
+            self._store.bury([topic.topic_id for topic in gone], map(_line, lines))
+            for line in lines:
+                self._apply(line)
         for listener in self._on_deleted:
             listener(gone)
-        for topic in gone:
-            self._delete_data(topic)
+        self._with_data.extend(partition for topic in gone for partition in topic.partitions)
+        while self._with_data:
+            self._delete_data(self._with_data.popleft())
+            yield
 
-    def _delete_data(self, topic: Topic) -> None:
-        for partition in topic.partitions:
-            if partition.opened_log is not None:
-                partition.opened_log.discard()
-            self._store.delete_log(topic.topic_id, partition.index)
+    def _delete_data(self, partition: Partition) -> None:
+        if partition.opened_log is not None:
+            partition.opened_log.discard()
+        self._store.delete_log(partition.topic.topic_id, partition.index)
 
     def configure(self, topic: Topic, settings: dict[str, Value]) -> None:
         """Replace the topic's own settings."""
@@ -235,14 +256,19 @@ class TopicCatalogue:
         for listener in self._on_configured:
             listener(topic)
 
-    def configure_broker(self, name: str, value: Value, *, of_nodes: bool = False) -> None:
-        """Change a broker setting while running (None: back to what the start gave); it survives a restart."""
-        self._record({"type": "broker-config", "name": name, "value": _stored(value), "of_nodes": of_nodes})
+    def configure_broker(self, changes: Mapping[str, Value], *, of_nodes: bool = False) -> None:
+        """Change broker settings while running (None: back to what the start gave), all with one write.
+
+        They survive a restart. Raises StorageError; then none has changed.
+        """
+        kind = "broker-config"
+        entries = [{"type": kind, "name": n, "value": _stored(v), "of_nodes": of_nodes} for n, v in changes.items()]
+        self._record(*entries)
 
     def keep(self, kind: str, changes: Mapping[str, Any]) -> None:
         """Set the values of these keys of a kind (None: remove the key), all with one write.
 
-        Values are what JSON can say. Kinds are names that callers choose; `kept` has what is set.
+        Values are plain JSON values. Kinds are names that callers choose; `kept` has the present values.
         Raises StorageError; then nothing has changed.
         """
         self._record(*({"type": "kept", "kind": kind, "key": key, "value": value} for key, value in changes.items()))
@@ -272,10 +298,10 @@ class TopicCatalogue:
         self._next_producer_id += 1
         return given
 
-    def offsets_forgotten(self, name: str) -> None:
-        """Take note that no committed offset of a deleted topic is left, so that no restart looks for them."""
-        if name in self.unforgotten:
-            self._record({"type": "forgotten", "name": name}, may_wait=True)
+    def offsets_forgotten(self, names: Iterable[str]) -> None:
+        """Take note that no committed offset of these deleted topics is left, so that no restart looks for them."""
+        lines = [{"type": "forgotten", "name": name} for name in names if name in self.unforgotten]
+        self._record(*lines, may_wait=True)
 
     def name_cluster(self, cluster_id: str) -> None:
         """Record the id of the cluster."""
@@ -286,11 +312,10 @@ class TopicCatalogue:
 
         A log directory that is offline, or goes offline now, keeps its catalogue and gets no mark of a clean stop.
         """
+        while self._with_data:
+            self._delete_data(self._with_data.popleft())
         try:
-            for topic in self:
-                for partition in topic.partitions:
-                    if partition.opened_log is not None:
-                        partition.opened_log.close()
+            self._store.close_logs()
             if self._store.failure is None:
                 self._store.rewrite_catalogue([_line(entry) for entry in self._entries()])
         except StorageError as error:
@@ -307,14 +332,15 @@ class TopicCatalogue:
                         yield partition.log
 
     def _replay(self, lines: list[bytes]) -> None:
-        """Apply what is written, and finish deletions that a crash cut short: the data goes after the line."""
+        """Apply the written lines, and finish deletions that a crash cut short: the data goes after the line."""
         deleted: list[Topic] = []
         for entry in map(json.loads, lines):
             if entry["type"] == "deleted":
                 deleted.append(self.by_id[bytes.fromhex(entry["id"])])
             self._apply(entry)
         for topic in deleted:
-            self._delete_data(topic)
+            for partition in topic.partitions:
+                self._delete_data(partition)
 
     def _record(self, *entries: dict[str, Any], may_wait: bool = False) -> None:
         """Write the entries, then apply them. With `may_wait` a full disk is no obstacle. Raises StorageError."""

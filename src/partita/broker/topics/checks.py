@@ -67,7 +67,7 @@ class NewTopics:
         return set(self._flat.values())
 
     def create(self) -> dict[str, Topic]:
-        """Create what is planned with one write to the catalogue; return the topics by name. Raises StorageError."""
+        """Create the planned topics with one write to the catalogue; return them by name. Raises StorageError."""
         planned, self._planned = self._planned, []
         self._flat.clear()
         self._partition_count = 0

@@ -37,7 +37,7 @@ class TransactionCoordinators(ShardLeadership[TransactionRunner]):
         return None if topic is None else topic.partitions[partition_for(transactional_id, len(topic.partitions))]
 
     def runner_of(self, transactional_id: str) -> TransactionRunner | None:
-        """The id's shard, on whichever node; None while nobody leads it."""
+        """Return the id's shard, on any node; None while it has no leader."""
         partition = self.partition_of(transactional_id)
         return None if partition is None else self.runners.get(partition.index)
 
@@ -65,12 +65,12 @@ class TransactionCoordinators(ShardLeadership[TransactionRunner]):
             self.cluster, partition, self.config, ids_held=self.ids_held, send=self.markers.send, turns=self._turns
         )
         if is_held:
-            runner.hold()
+            runner.be_held()
         else:
-            runner.load()
+            runner.begin()
 
     def end_shard(self, runner: TransactionRunner) -> None:
-        """Resign; the log says everything to whoever loads the shard next."""
+        """Resign; the shard's next leader finds everything in the log."""
         runner.resign()
 
     def _read_config(self) -> TransactionConfig:

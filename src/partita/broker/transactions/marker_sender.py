@@ -9,12 +9,14 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections import deque
 from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING
 
-from partita.broker.shard_leadership import State
+from partita.broker.shard_life import State
 from partita.broker.transactions.marker_writing import EndMarker, Shards, write_marker
+from partita.broker.wire.turns import SLICE_SECONDS
 from partita.protocol.error_codes import ErrorCode
 from partita.transactions.contract import SendMarkers
 from partita.transactions.markers import Verdict, verdict_of
@@ -29,8 +31,6 @@ log = logging.getLogger("partita.broker")
 
 _PAUSE_MS, _PAUSE_MS_MAX = 20, 1000
 _NOTED_AFTER_MS = 10_000
-_AT_ONCE = 100
-"""Markers of one transaction that are written before others have their turn."""
 
 
 class MarkerSender:
@@ -46,10 +46,10 @@ class MarkerSender:
         """Writes one marker at the partition's leader; the simulator puts delays and losses here."""
 
     def send(self, runner: TransactionRunner, order: SendMarkers) -> None:
-        """Write the markers of the order; tell the runner of each that is done."""
+        """Write the markers of the order when it is their turn; report each that is done to the runner."""
         sending = _Sending(self, runner, order)
         self.under_way[sending] = None
-        sending.go_on()
+        sending.begin()
 
     def count_waiting(self) -> int:
         """How many partitions wait for a marker."""
@@ -61,7 +61,7 @@ class MarkerSender:
 
     def later(self, pause_ms: int, sending: _Sending) -> None:
         """Go on with an order after a pause."""
-        self._cluster.loop.call_later(pause_ms / 1000, sending.go_on)
+        self._cluster.loop.call_later(pause_ms / 1000, sending.begin)
 
     def note(self, sending: _Sending, waited_ms: int) -> None:
         """Say that the markers of a transaction have been waiting for long."""
@@ -82,34 +82,57 @@ class MarkerSender:
 
 
 class _Sending:
-    """One order on its way. `left` are the partitions without marker."""
+    """One order on its way, a slice at each of its turns. `left` are the partitions without marker."""
 
     def __init__(self, sender: MarkerSender, runner: TransactionRunner, order: SendMarkers) -> None:
         self._sender = sender
         self._runner = runner
         self.order = order
         self.left: dict[TopicPartition, None] = dict.fromkeys(order.partitions)
+        self._todo: deque[TopicPartition] = deque()
+        """Those of `left` that are still to be tried this time."""
+        self._answers: deque[tuple[TopicPartition, ErrorCode]] = deque()
+        """Answers that came later and are still to be taken."""
         self._asked: set[TopicPartition] = set()
+        self._is_in_line = self._is_resting = False
         self.errors: dict[TopicPartition, ErrorCode] = {}
         self._pause_ms = _PAUSE_MS
         self._since_ms = self._noted_ms = sender.mono_ms
 
-    def go_on(self) -> None:
-        """Try every partition that is left and not being asked."""
-        if self._runner.state is not State.ACTIVE or not self.left:
+    def begin(self) -> None:
+        """Get in line to try every partition that is left and not being asked."""
+        self._is_resting = False
+        if not self._todo:
+            self._todo.extend(name for name in self.left if name not in self._asked)
+        self._wait()
+
+    def _wait(self) -> None:
+        if not self._is_in_line:
+            self._is_in_line = True
+            self._sender.turns.wait(self._go_on)
+
+    def _go_on(self) -> None:
+        """Take the answers that came and try the next partitions, for a slice."""
+        self._is_in_line = False
+        turns, is_active = self._sender.turns, self._runner.state is State.ACTIVE
+        end = turns.clock() + SLICE_SECONDS
+        while is_active and (self._answers or self._todo):
+            if self._answers:
+                self._take(*self._answers.popleft())
+            else:
+                self._try(self._todo.popleft())
+            is_active = self._runner.state is State.ACTIVE
+            if turns.is_over(end):
+                break
+        if not is_active or not self.left:
             self._sender.under_way.pop(self, None)
-            return
-        todo = [name for name in self.left if name not in self._asked]
-        for name in todo[:_AT_ONCE]:
-            self._try(name)
-        if len(todo) > _AT_ONCE:
-            self._sender.turns.wait(self.go_on)
-        elif not self.left:
-            self._sender.under_way.pop(self, None)
-        else:
+        elif self._answers or self._todo:
+            self._wait()
+        elif not self._is_resting:
             self._again_later()
 
     def _again_later(self) -> None:
+        self._is_resting = True
         self._sender.later(self._pause_ms, self)
         self._pause_ms = min(2 * self._pause_ms, _PAUSE_MS_MAX)
         now_ms = self._sender.mono_ms
@@ -140,7 +163,8 @@ class _Sending:
     def _answered(self, name: TopicPartition, done: asyncio.Future[ErrorCode]) -> None:
         self._asked.discard(name)
         failed = done.cancelled() or done.exception() is not None
-        self._take(name, ErrorCode.UNKNOWN_SERVER_ERROR if failed else done.result())
+        self._answers.append((name, ErrorCode.UNKNOWN_SERVER_ERROR if failed else done.result()))
+        self._wait()
 
     def _take(self, name: TopicPartition, code: ErrorCode) -> None:
         if verdict_of(code) is Verdict.AGAIN:

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple
 
-from partita.broker.shard_leadership import State
+from partita.broker.shard_life import State
 from partita.broker.topics.catalogue import OFFSETS_TOPIC, Partition
 from partita.group.contract import GroupRequest
 from partita.group.requests import EndTransaction, TransactionEnded
@@ -96,7 +96,11 @@ def _code_of(answer: Structure | None) -> ErrorCode:
 
 
 def _append(shards: Shards, partition: Partition, marker: EndMarker) -> ErrorCode | asyncio.Future[ErrorCode]:
-    """Append a control batch. Deviation: `max.message.bytes` does not bound transaction markers. (TX-S01)"""
+    """Append a control batch. (TX-S01)
+
+    Deviation: `max.message.bytes` does not bound transaction markers in Partita, where Kafka refuses one that is
+    larger.
+    """
     now = shards.cluster.clock.now()
     batch = build_marker(
         COMMIT if marker.committed else ABORT,

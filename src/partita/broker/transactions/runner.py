@@ -1,7 +1,7 @@
-"""Runs one shard of the transaction coordinator: load, append, say what became durable, one timer.
+"""Run one shard of the transaction coordinator: load, append, report what became durable, one timer.
 
-The coordinator decides, this shell acts. A record is appended at once, as a batch of its own; the coordinator is told
-when it is durable, and only then changes, answers, and orders markers. What the log refuses it is told too. (Kafka:
+The coordinator decides, this shell acts. A record is appended at once, as a batch of its own; the coordinator learns
+when it is durable, and only then changes, answers, and orders markers. It also learns what the log refuses. (Kafka:
 TransactionStateManager.)
 """
 
@@ -10,17 +10,15 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
-from partita.broker.shard_leadership import State, load_in_slices
-from partita.log.partition_log import AppendRefused
+from partita.broker.shard_life import ShardLife, State, Wording
 from partita.log.storage import StorageError
 from partita.protocol.error_codes import ErrorCode
-from partita.protocol.primitives import MalformedRequest
 from partita.records.batch import iter_records
 from partita.records.builder import build_batch
-from partita.records.header import InvalidBatch, iter_batches
+from partita.records.header import BatchHeader
 from partita.transactions.config import TransactionConfig
 from partita.transactions.contract import Move, Outcome, Record, Request, SendMarkers, Step, Write
 from partita.transactions.coordinator import TransactionCoordinator, first_check
@@ -34,9 +32,6 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("partita.broker")
 
-_EXPECTED = (StorageError, AppendRefused, InvalidBatch, MalformedRequest)
-"""Why a load may fail without being a defect of ours: logged without a traceback."""
-_RETRY_MS, _RETRY_MS_MAX = 50, 5000
 _TOLD_EVERY_MS = 10_000
 
 
@@ -57,11 +52,13 @@ class Call:
             self.future.set_result(outcome)
 
 
-class TransactionRunner:
+class TransactionRunner(ShardLife):
     """One shard on the node that leads its partition.
 
     `send` is given the orders of markers; `markers_done` is to be called for each partition that has its marker.
     """
+
+    wording = Wording("transactions of shard", "its ids", "transactions: ", "transaction.state.log.load.buffer.size")
 
     def __init__(
         self,
@@ -73,90 +70,36 @@ class TransactionRunner:
         send: Callable[[TransactionRunner, SendMarkers], None],
         turns: Turns,
     ) -> None:
-        self._cluster = cluster
-        self._loop = cluster.loop
+        super().__init__(cluster, partition)
         self._config = config
         self._ids_held = ids_held
         self._send = send
         self._turns = turns
-        self.partition = partition
-        self.node_id = partition.leader
-        self.leader_epoch = partition.leader_epoch
-        self.state = State.LOADING
         self.coordinator = self._new_coordinator()
         self._waiting: deque[tuple[int, Move]] = deque()
         """Moves whose records are in the log: the offset that must be durable, oldest first."""
         self._is_settling = False
-        self._end_offset = 0
-        self._timer: asyncio.TimerHandle | None = None
-        self._timer_ms = 0
-        self._load: asyncio.Task[None] | None = None
-        self._retry: asyncio.TimerHandle | None = None
-        self._failed_in_a_row = 0
-        self._is_held = False
         self._without_ids_ms: int | None = None
-        """When the log was last told that no producer id could be taken."""
+        """When the log last had a line about missing producer ids."""
         self.refuse_next_append: ErrorCode | None = None
-        """What a test lets the next append be refused with."""
+        """The code with which a test has the next append refused."""
 
     # -- life ------------------------------------------------------------------------------------------------------
 
-    def load(self) -> None:
-        """Replay the partition's log. A short one is replayed at once, a long one in slices between other work."""
-        self._retry = None
-        self._is_held = False
-        self._load = load_in_slices(
-            self._loop,
-            self._replay(),
-            is_wanted=lambda: self.state is State.LOADING,
-            loaded=self._replayed,
-            failed=self._load_failed,
-        )
-
-    def hold(self) -> None:
-        """Be loading, as after `load`, and do not begin before `go_on`."""
-        self._is_held = True
-
-    def go_on(self) -> None:
-        """Begin the load if it was held."""
-        if self._is_held and self.state is State.LOADING:
-            self.load()
-
     def resign(self) -> None:
-        """Give the shard up: whoever waits gets NOT_COORDINATOR, and the next leader goes on from the log."""
+        """Give the shard up: waiting callers get NOT_COORDINATOR, and the next leader goes on from the log."""
         self._drop(State.CLOSED)
 
     def configure(self, config: TransactionConfig) -> None:
         """Go on with these settings."""
         self._config = self.coordinator.config = config
 
-    async def settle(self) -> None:
-        """Wait for a load that was under way to notice that it is over."""
-        if self._load is not None:
-            self._load.cancel()
-            await asyncio.gather(self._load, return_exceptions=True)
+    def _replay_batch(self, header: BatchHeader, batch: memoryview) -> None:
+        if not header.is_control:
+            for record in iter_records(batch, check_crcs=False):
+                self.coordinator.replay(Record(_bytes(record.key) or b"", _bytes(record.value)))
 
-    def _replay(self) -> Iterator[bool]:
-        """Replay the log from its start to its end, not only to the high watermark; yields between slices."""
-        if self.partition.is_untouched:
-            return
-        partition_log = self.partition.log
-        slice_bytes = self._cluster.config.int("transaction.state.log.load.buffer.size")
-        offset = partition_log.log_start_offset
-        while offset < partition_log.log_end_offset:
-            view = partition_log.read(offset, slice_bytes, up_to=partition_log.log_end_offset)
-            if not view:
-                break
-            for header, batch in iter_batches(view):
-                if not header.is_control:
-                    for record in iter_records(batch, check_crcs=False):
-                        self.coordinator.replay(Record(_bytes(record.key) or b"", _bytes(record.value)))
-                offset = header.next_offset
-            if offset < partition_log.log_end_offset:
-                yield True
-        self._end_offset = partition_log.log_end_offset
-
-    def _replayed(self) -> None:
+    def _loaded(self) -> None:
         """Go on once all that was replayed is durable: no marker rests on less."""
         opened = self.partition.opened_log
         if self.state is not State.LOADING:
@@ -165,62 +108,26 @@ class TransactionRunner:
             if opened.failure is not None:
                 self.fail(opened.failure)
             else:
-                opened.watch(self._replayed)
+                opened.watch(self._loaded)
             return
         if opened is not None:
-            opened.unwatch(self._replayed)
+            opened.unwatch(self._loaded)
         self._failed_in_a_row = 0
         self.state = State.ACTIVE
         step = self.coordinator.resume(self._cluster.clock.now(), restored_ms=self._cluster.store.copied_ms)
         kept = tuple(n for n in step.notes if not isinstance(n, TransactionsLoaded) or n.transactional_ids or n.skipped)
         self.take(step._replace(notes=kept))
 
-    def _load_failed(self, error: Exception) -> None:
-        """Nobody can be answered. The load is tried again after a pause, unless the log itself has failed."""
-        log.error(
-            "transactions of shard %d: load failed, its ids answer NOT_COORDINATOR: %s",
-            self.partition.index,
-            error,
-            exc_info=None if isinstance(error, _EXPECTED) else error,
-        )
-        self._cluster.notes.control("transactions: load failed", shard=self.partition.index, error=str(error))
-        self._drop(State.FAILED)
-        if self._failure() is None:
-            delay_ms = min(_RETRY_MS * 2 ** min(self._failed_in_a_row, 16), _RETRY_MS_MAX)
-            self._failed_in_a_row += 1
-            self.coordinator = self._new_coordinator()
-            self._retry = self._loop.call_later(delay_ms / 1000, self._load_again)
-
-    def _load_again(self) -> None:
-        self.state = State.LOADING
-        self._end_offset = 0
-        self.load()
-
-    def fail(self, reason: str) -> None:
-        """The log has failed: callers get NOT_COORDINATOR, and nothing is replayed."""
-        if self.state in (State.FAILED, State.CLOSED):
-            return
-        if self._cluster.store.failure is None:
-            log.error("transactions of shard %d have lost their log: %s", self.partition.index, reason)
-            self._cluster.notes.control("transactions: shard failed", shard=self.partition.index, reason=reason)
-        self._drop(State.FAILED)
-
-    def _failure(self) -> str | None:
-        opened = self.partition.opened_log
-        return self._cluster.store.failure or (None if opened is None else opened.failure)
-
-    def _drop(self, state: State) -> None:
-        self.state = state
-        for timer in (self._timer, self._retry):
-            if timer is not None:
-                timer.cancel()
-        self._timer = self._retry = None
+    def _dropped(self, was: State) -> None:
         self._waiting.clear()
         opened = self.partition.opened_log
         if opened is not None:
             opened.unwatch(self._settle)
-            opened.unwatch(self._replayed)
+            opened.unwatch(self._loaded)
         _release(self.coordinator.unload(ErrorCode.NOT_COORDINATOR))
+
+    def _renew(self) -> None:
+        self.coordinator = self._new_coordinator()
 
     def _new_coordinator(self) -> TransactionCoordinator:
         return TransactionCoordinator(self._config, self._new_producer_id, self._ids_held)
@@ -252,7 +159,7 @@ class TransactionRunner:
 
     @property
     def error(self) -> ErrorCode:
-        """What is answered while the shard is loading, failed or gone; NONE while it serves."""
+        """The error code while the shard is loading, failed or gone; NONE while it serves."""
         if self.state is State.ACTIVE:
             return ErrorCode.NONE
         loading = self.state is State.LOADING
@@ -301,7 +208,7 @@ class TransactionRunner:
         self.take(self.coordinator.refused(write.move, refused, now))
 
     def _settle(self) -> None:
-        """Tell the coordinator what is durable by now, and watch the log while something still waits."""
+        """Report to the coordinator what is durable by now, and watch the log while steps still wait."""
         if self._is_settling or self.state is not State.ACTIVE:
             return
         self._is_settling = True
@@ -357,13 +264,7 @@ class TransactionRunner:
         due = self.coordinator.next_deadline_ms() if self.state is State.ACTIVE else None
         if due is None:
             return
-        if self._timer is not None:
-            if self._timer_ms <= due:
-                return
-            self._timer.cancel()
-        delay_ms = max(0, due - self._cluster.clock.mono_ms())
-        self._timer_ms = due
-        self._timer = self._loop.call_later(delay_ms / 1000, self._come_in_turn)
+        self._arm_at(due, self._come_in_turn)
 
 
 def _release(step: Step) -> None:

@@ -39,7 +39,7 @@ _LENGTH = Struct(">i")
 
 
 class Owner(Protocol):
-    """What a connection needs of the server that accepted it.
+    """The services of the server that a connection uses.
 
     `scratch` is the read buffer that all its connections take turns with; `tick` counts the seconds of its deadlines.
     """
@@ -51,22 +51,26 @@ class Owner(Protocol):
     tick: int
     turns: Turns
     asks_who: bool
-    """Whether a peer has to show who it is within `server.LOGIN_TICKS_MAX`."""
+    """Whether a peer has to log in within `server.LOGIN_TICKS_MAX`."""
 
     def connected(self, connection: Connection, transport: asyncio.Transport) -> None:
         """Count the connection, or refuse it."""
         ...
 
     def principal(self, endpoint: SSLSocket | SSLObject) -> KafkaPrincipal | None:
-        """Who the peer is by its certificate; None where it has to log in. Raises NoMatchingRule."""
+        """Return the peer's principal by its certificate; None where it has to log in. Raises NoMatchingRule."""
         ...
 
     def disconnected(self, connection: Connection) -> None:
         """The connection is gone."""
         ...
 
+    def hold_login(self, host: str, count: int) -> bool:
+        """Count so many bytes of an unfinished login, or of one that is over; False where its address has too many."""
+        ...
+
     def take_buffer(self, size: int) -> bytearray:
-        """A buffer of at least `size` bytes; what is in it is garbage."""
+        """Return a buffer of at least `size` bytes with arbitrary contents."""
         ...
 
     def give_back(self, buffer: bytearray) -> None:
@@ -82,6 +86,7 @@ class Connection(asyncio.BufferedProtocol):
         "_is_aborted",
         "_is_in_line",
         "_largest_received",
+        "_login_bytes",
         "_mute",
         "_on_close",
         "_out",
@@ -102,6 +107,7 @@ class Connection(asyncio.BufferedProtocol):
         "closed",
         "closing_ticks",
         "frame_tick",
+        "is_lent",
         "login_tick",
         "principal",
         "recall",
@@ -120,6 +126,7 @@ class Connection(asyncio.BufferedProtocol):
         self._transport: asyncio.Transport | None = None
         self.client_host = ""
         self.principal = ANONYMOUS
+        self.is_lent = False
         self.recall: Recall
         self.closed = False
         self._on_close: list[Callable[[], None]] = []
@@ -128,6 +135,7 @@ class Connection(asyncio.BufferedProtocol):
         self._own_filled = 0
         self._own_size = 0
         self._largest_received = FIRST_BUFFER_BYTES
+        self._login_bytes = 0
         self._out: list[Buffer] = []
         self._out_bytes = 0
         self._parked: deque[Parked] = deque()
@@ -147,9 +155,10 @@ class Connection(asyncio.BufferedProtocol):
         else:
             self._on_close.append(callback)
 
-    def identify(self, principal: KafkaPrincipal) -> None:
+    def identify(self, principal: KafkaPrincipal, *, is_lent: bool = False) -> None:
         """From now on the peer is this principal, and is answered from no other one's memory."""
         self.principal = principal
+        self.is_lent = is_lent
         self.recall = self._answerer.memo.recall(str(principal), self.client_host)
         self.login_tick = -1
 
@@ -158,7 +167,7 @@ class Connection(asyncio.BufferedProtocol):
         self._answerer = answerer
 
     def mute(self, seconds: float) -> None:
-        """Begin no later request until so many seconds are over. What is answered already leaves at once."""
+        """Begin no later request for `seconds`. Finished replies leave at once."""
         if self._mute is None:
             self._mute = Parked(holds_back=True)
             self._mute.on_done = self._continue
@@ -170,7 +179,7 @@ class Connection(asyncio.BufferedProtocol):
             self._on_close.remove(callback)
 
     def refuse(self, reason: str) -> None:
-        """Log that what the peer sent is malformed; send what is ready, then close."""
+        """Log the malformed input; send finished replies, then close."""
         if not self.closed:
             self._answerer.complain(self.client_host, reason)
             self._rest = b""
@@ -183,17 +192,17 @@ class Connection(asyncio.BufferedProtocol):
 
     @property
     def is_closing(self) -> bool:
-        """Whether it is to close once the peer has taken what is unsent."""
+        """Whether it closes once the peer has taken the unsent bytes."""
         return self._transport is not None and self._transport.is_closing()
 
     def close(self) -> None:
-        """Send what is ready, then close."""
+        """Send finished replies, then close."""
         if self._transport is not None:
             self._flush()
             self._transport.close()
 
     def abort(self) -> None:
-        """Close without sending what is unsent; requests that were read already are not begun any more."""
+        """Close without sending the rest; requests that were read already are not begun any more."""
         self._is_aborted = True
         if self._transport is not None:
             self._transport.abort()
@@ -227,6 +236,7 @@ class Connection(asyncio.BufferedProtocol):
         self.closed = True
         self._transport = None
         self._own = None
+        self._hold_login(-self._login_bytes)
         self._parked.clear()
         self._server.disconnected(self)
         for callback in self._on_close:
@@ -234,7 +244,7 @@ class Connection(asyncio.BufferedProtocol):
         self._on_close.clear()
 
     def get_buffer(self, sizehint: int) -> memoryview:
-        """Where the transport puts what it reads next: the frame's own buffer, or behind the rest in the shared one."""
+        """Return where the transport puts its next bytes: a frame's own buffer, or the rest of the shared one."""
         own = self._own
         if own is not None:
             if self._own_filled == len(own):
@@ -341,17 +351,29 @@ class Connection(asyncio.BufferedProtocol):
     def _answer_own(self, own: bytearray) -> None:
         """Answer the frame that has filled its own buffer, and give the buffer back."""
         self._own = None
+        self._hold_login(-self._login_bytes)
         self._largest_received = max(self._largest_received, self._own_size)
         self.frame_tick = -1
         self._answer_all(memoryview(own)[: self._own_size], alone=True)
         self._server.give_back(own)
 
     def _start_own(self, size: int, begun: memoryview) -> None:
-        """Give a large frame its own buffer: at once as large as this peer has delivered before, else it grows."""
+        """Give a large frame its own buffer: at once as large as this peer has delivered before, else it grows.
+
+        Before the login the frame is counted with those of the peer's address. Raises MalformedRequest.
+        """
+        if self.login_tick >= 0:
+            self._hold_login(size)
         own = self._server.take_buffer(min(size, max(self._largest_received, 2 * len(begun))))
         own[: len(begun)] = begun
         self._own, self._own_filled, self._own_size = own, len(begun), size
         self.frame_tick = self._server.tick
+
+    def _hold_login(self, count: int) -> None:
+        """Count bytes of a login frame that is not whole yet, or no longer. Raises MalformedRequest."""
+        if count and not self._server.hold_login(self.client_host, count):
+            raise MalformedRequest("the unfinished logins of this address hold partita.login.bytes.per.ip")
+        self._login_bytes += count
 
     def _grow(self, own: bytearray) -> bytearray:
         grown = bytearray(min(self._own_size, 2 * len(own)))

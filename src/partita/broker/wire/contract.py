@@ -1,4 +1,4 @@
-"""What connections and those who answer their frames agree on; both lie above this module.
+"""The contract between connections and the answerers of their frames; both lie above this module.
 
 A connection hands each frame to its `Answerer`. The outcome is the reply's chunks, None where no reply is due, or
 `Parked`: the chunks come later.
@@ -52,31 +52,33 @@ class Parked:
 
 
 class ConnectionHandle(Protocol):
-    """What handlers may know of the connection a request came by.
+    """The connection of a request, as handlers see it.
 
-    `client_host` is printed as Kafka prints it ("/127.0.0.1"); `principal` is who the peer has proved to be; `recall`
+    `client_host` is printed as Kafka prints it ("/127.0.0.1"); `principal` is the peer's proven identity; `recall`
     remembers frames of this asker.
     """
 
     client_host: str
     principal: KafkaPrincipal
+    is_lent: bool
+    """The peer has proved it with a delegation token."""
     closed: bool
     recall: Recall
 
-    def identify(self, principal: KafkaPrincipal) -> None:
+    def identify(self, principal: KafkaPrincipal, *, is_lent: bool = False) -> None:
         """From now on the peer is this principal, and is answered from no other one's memory."""
         ...
 
     def close(self) -> None:
-        """Send what is ready, then close."""
+        """Send finished replies, then close."""
         ...
 
     def abort(self) -> None:
-        """Close without sending what is unsent."""
+        """Close without sending the rest."""
         ...
 
     def refuse(self, reason: str) -> None:
-        """Log that what the peer sent is malformed, and close the connection."""
+        """Log the malformed input, and close the connection."""
         ...
 
     def answer_with(self, answerer: Answerer) -> None:

@@ -1,7 +1,7 @@
-"""Where a node listens and where its clients find it: Kafka's `listeners` and `advertised.listeners`.
+"""Addresses on which a node listens and at which clients find it: Kafka's `listeners` and `advertised.listeners`.
 
-A listener has a name; a client that came by one is sent to the other nodes' listeners of the same name. What it speaks
-is said by `listener.security.protocol.map`. Mirrors SocketServerConfigs and KafkaConfig of Apache Kafka 4.3.1.
+A listener has a name; a client that came by one is sent to the other nodes' listeners of the same name. Its protocol is
+set by `listener.security.protocol.map`. Mirrors SocketServerConfigs and KafkaConfig of Apache Kafka 4.3.1.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ class Endpoint(NamedTuple):
 
 
 class Listener(NamedTuple):
-    """One listener: its name, what it binds (port 0: one that is free), what clients are told (None: the same).
+    """One listener: its name, the address it binds (port 0: a free one), and the advertised one (None: the same).
 
-    `protocol` is what it speaks: one of Kafka's four security protocols.
+    `protocol` is one of Kafka's four security protocols.
     """
 
     name: str
@@ -56,14 +56,14 @@ class Listener(NamedTuple):
         return self._replace(bound=_moved(self.bound, index), advertised=advertised)
 
     def found_at(self, port: int) -> Endpoint:
-        """Where clients find it once it is bound to `port`. An address that means every interface helps nobody."""
+        """Return its address for clients once it is bound to `port`. A wildcard address cannot be advertised."""
         host = socket.gethostname() if self.bound.host in EVERY_INTERFACE else self.bound.host
         host, advertised_port = self.advertised or (host, 0)
         return Endpoint(host, advertised_port or port)
 
 
 def listeners(config: BrokerConfig, nodes: int) -> list[Listener]:
-    """What the settings ask for, as it is for the first of `nodes` nodes. Raises ConfigError."""
+    """Return the listeners of the first of `nodes` nodes. Raises ConfigError."""
     bound = _parsed("listeners", config.list("listeners"))
     advertised = _parsed("advertised.listeners", config.get("advertised.listeners") or ())
     if not bound:
@@ -93,7 +93,7 @@ def listeners(config: BrokerConfig, nodes: int) -> list[Listener]:
 
 
 def _protocols(config: BrokerConfig) -> dict[str, str]:
-    """By listener, what it speaks."""
+    """Return the protocol of each listener."""
     found = {}
     option = "listener.security.protocol.map"
     for pair in filter(None, (part.strip() for part in config.text(option).split(","))):

@@ -1,9 +1,9 @@
 # cython: boundscheck=False, wraparound=False, freethreading_compatible=True
-"""Answers frames that were answered before: the same bytes but for the correlation id mean the same request again.
+"""Answer frames that were answered before: the same bytes but for the correlation id mean the same request again.
 
 A consumer's heartbeats are such frames, and they outnumber all other requests together. A handler offers the shortcut
-(`RequestContext.offer_shortcut`), the dispatcher learns it, connections ask. What is known belongs to one asker, a
-principal at a host: nobody is answered from another's memory. Compiled by Cython when a compiler is there (its types:
+(`RequestContext.offer_shortcut`), the dispatcher learns it, connections ask. Entries belong to one asker, a principal
+at a host: no client is answered from another's memory. Compiled by Cython when a compiler is there (its types:
 memo.pxd); the same file runs uncompiled.
 """
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from partita.protocol.primitives import Buffer
 
 DECODE_IT = -2
-"""What a shortcut says when the request has to go through its handler. (-1 is UNKNOWN_SERVER_ERROR.)"""
+"""The result of a shortcut when the request has to go through its handler. (-1 is UNKNOWN_SERVER_ERROR.)"""
 FRAME_BYTES_MAX = 1024
 """Larger frames are not learnt."""
 ENTRIES_MAX = 8192
@@ -46,7 +46,7 @@ class Tally(Protocol):
 
 
 class Recall:
-    """What one asker sent before. Keys are frames, their length in front, without their correlation id."""
+    """Frames of one asker. Keys are frames, their length in front, without their correlation id."""
 
     def __init__(self, memo: Memo, pause: Pause) -> None:
         self._memo = memo
@@ -126,7 +126,7 @@ class Recall:
 
 
 class Memo:
-    """What the connections of one listener remember."""
+    """The memory of the connections of one listener."""
 
     def __init__(self, pause: Pause) -> None:
         self._pause = pause
@@ -134,7 +134,7 @@ class Memo:
         self._entries = 0
 
     def recall(self, principal: str, client_host: str) -> Recall:
-        """What this asker sent before; kept as long as one of its connections lives."""
+        """Return this asker's frames; kept as long as one of its connections lives."""
         asker = (principal, client_host)
         known = self._by_asker.get(asker)
         if known is None:
@@ -142,7 +142,7 @@ class Memo:
         return known
 
     def clear(self) -> None:
-        """Forget everything of everybody: rights have changed, or there is too much of it."""
+        """Forget all frames: rights have changed, or there are too many."""
         for known in list(self._by_asker.values()):
             known.clear()
         self._entries = 0

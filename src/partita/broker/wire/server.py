@@ -1,7 +1,7 @@
 """One node's listener: accept within limits, keep every connection's deadlines, stop in order.
 
 Deadlines are counted in ticks of one second: silence of `connections.max.idle.ms` closes a connection that waits for
-nothing (H12), a frame begun and not finished in 30 s closes it too (H10). Then a peer has 10 s to take what is unsent
+nothing (H12), a frame begun and not finished in 30 s closes it too (H10). Then a peer has 10 s to take the unsent bytes
 (H11).
 """
 
@@ -14,22 +14,26 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from partita.broker.wire import sockets
 from partita.broker.wire.connection import SCRATCH_BYTES, Connection
+from partita.lazy import later
 from partita.net import names
 
 if TYPE_CHECKING:
     from ssl import SSLContext, SSLObject, SSLSocket
 
     from partita.broker.config import BrokerConfig
+    from partita.broker.wire import tls_transport
     from partita.broker.wire.contract import Answerer
     from partita.broker.wire.turns import Turns
     from partita.security.principals import KafkaPrincipal
+else:
+    tls_transport = later("partita.broker.wire.tls_transport")
 
 TICK_SECONDS = 1.0
 FRAME_TICKS_MAX = 30
 LOGIN_TICKS_MAX = 10
 """How long the TLS handshake and the login may take together, from the accept on. (H10)"""
 CLOSE_TICKS_MAX = 10
-"""How long a peer may take to read what is unsent when its connection closes."""
+"""How long a peer may take to read the unsent bytes when its connection closes."""
 DESCRIPTORS_IN_RESERVE = 128
 """Descriptors no connection gets: the logs need them. (H13)"""
 BACKLOG = 1024
@@ -48,7 +52,7 @@ class Certified(Protocol):
         ...
 
     def principal(self, endpoint: SSLSocket | SSLObject) -> KafkaPrincipal:
-        """Who the peer is. Raises NoMatchingRule."""
+        """Return the peer's principal. Raises NoMatchingRule."""
         ...
 
 
@@ -94,6 +98,8 @@ class Server:
         self.connections: set[Connection] = set()
         self._descriptors = descriptor_limit()
         self._per_host = per_host
+        self._login_bytes: dict[str, int] = {}
+        """The announced bytes of frames that are not whole, of peers that have not logged in, by address."""
         self._accepted_this_tick = 0
         self.connects_too_fast: Callable[[str], bool] | None = None
         """Whether the quota of an address refuses one more connection now; called for each one that comes."""
@@ -126,10 +132,8 @@ class Server:
         self, own: sockets.Sockets, endpoint: socket.socket, address: object, protocol: asyncio.BufferedProtocol
     ) -> sockets.SocketTransport:
         """A transport with the certificate of now. Raises OSError when the peer is gone already."""
-        from partita.broker.wire.tls_transport import TlsTransport
-
         assert self._tls is not None, "asked for with TLS only"
-        return TlsTransport(
+        return tls_transport.TlsTransport(
             own, endpoint, address, protocol, context=self._tls.context, handshake_failed=self._handshake_failed
         )
 
@@ -138,7 +142,7 @@ class Server:
         self.answerer.complain(host, f"the TLS handshake failed: {getattr(error, 'reason', None) or error}")
 
     def principal(self, endpoint: SSLSocket | SSLObject) -> KafkaPrincipal | None:
-        """Who the peer is by its certificate; None where it has to log in. Raises NoMatchingRule."""
+        """Return the peer's principal by its certificate; None where it has to log in. Raises NoMatchingRule."""
         return None if self._has_login or self._tls is None else self._tls.principal(endpoint)
 
     def connected(self, connection: Connection, transport: asyncio.Transport) -> None:
@@ -157,8 +161,19 @@ class Server:
             endpoint.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
             endpoint.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPIDLE, KEEPALIVE_IDLE_SECONDS)
 
+    def hold_login(self, host: str, count: int) -> bool:
+        """Count so many bytes of an unfinished login, or of one that is over; False where its address has too many."""
+        held = self._login_bytes.get(host, 0) + count
+        if count > 0 and held > self.config.int("partita.login.bytes.per.ip"):
+            return False
+        if held:
+            self._login_bytes[host] = held
+        else:
+            self._login_bytes.pop(host, None)
+        return True
+
     def take_buffer(self, size: int) -> bytearray:
-        """A buffer of at least `size` bytes; what is in it is garbage."""
+        """Return a buffer of at least `size` bytes with arbitrary contents."""
         spare = self._spares.pop() if self._spares else b""
         return spare if isinstance(spare, bytearray) and len(spare) >= size else bytearray(size)
 
@@ -182,7 +197,7 @@ class Server:
             self._per_host.pop(connection.client_host, None)
 
     def stop_listening(self) -> None:
-        """Accept no more connections; those there are stay."""
+        """Accept no more connections; existing ones stay."""
         for listener in self._listeners:
             listener.close()
         self._listeners = ()
@@ -190,12 +205,12 @@ class Server:
             self._timer.cancel()
 
     def close_connections(self) -> None:
-        """Send what is ready on every connection, then close it."""
+        """Send finished replies on every connection, then close it."""
         for connection in list(self.connections):
             connection.close()
 
     def abort_connections(self) -> None:
-        """Close every connection without sending what is unsent."""
+        """Close every connection without sending the rest."""
         for connection in list(self.connections):
             connection.abort()
 

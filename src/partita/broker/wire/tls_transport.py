@@ -19,10 +19,9 @@ from partita.broker.wire.sockets import READABLE, WRITABLE, Sockets, SocketTrans
 from partita.protocol.primitives import Buffer
 
 READ_AT_ONCE_BYTES = 64 * 1024
-SENT_AT_ONCE_BYTES = 1024 * 1024
 """A peer's fair share of one wake-up; the rest waits for the next one."""
 SLICE_BYTES = 256 * 1024
-"""What one call encrypts; OpenSSL wants the very same bytes again when the peer does not take them."""
+"""Bytes encrypted in one call; OpenSSL wants the very same bytes again when the peer does not take them."""
 _HANDSHAKE = 22
 """The type of the record that a handshake begins with."""
 _HEADER_BYTES = 5
@@ -30,7 +29,7 @@ _RECORD_BYTES_MAX = _HEADER_BYTES + 16 * 1024
 
 
 class Secured(Protocol):
-    """What the protocol of a TLS connection must be able to hear."""
+    """The callbacks that the protocol of a TLS connection needs."""
 
     def secured(self, endpoint: ssl.SSLSocket) -> None:
         """The handshake is done; the endpoint knows the peer's certificate. May close the connection."""
@@ -38,9 +37,9 @@ class Secured(Protocol):
 
 
 class TlsTransport(SocketTransport):
-    """One accepted connection. The protocol hears of it at once, gets bytes after the handshake, and never ciphertext.
+    """One accepted connection. The protocol gets it at once, bytes after the handshake, and never ciphertext.
 
-    `handshake_failed` is told why a handshake failed. Deadlines are the protocol's affair.
+    `handshake_failed` gets the reason of a failed handshake. Deadlines are the protocol's affair.
     """
 
     __slots__ = (
@@ -76,7 +75,7 @@ class TlsTransport(SocketTransport):
         return self._endpoint
 
     def resume_reading(self) -> None:
-        """Read again, first what is decrypted already."""
+        """Read again, first the bytes that are decrypted already."""
         super().resume_reading()
         if self._is_secured and not self._is_lost and self._secure.pending():
             self._sockets.look_again(self)
@@ -198,10 +197,10 @@ class TlsTransport(SocketTransport):
             self._sockets.look_again(self)
 
     def _encrypt(self, data: Buffer) -> int:
-        """How much of the data was taken. What was refused is offered again as it was. Raises OSError."""
+        """Return how much of the data was taken. Refused bytes are offered again unchanged. Raises OSError."""
         view = memoryview(data)
         taken = 0
-        while taken < min(len(view), SENT_AT_ONCE_BYTES):
+        while taken < len(view):
             offered = self._offered if self._offered is not None else view[taken : taken + SLICE_BYTES]
             try:
                 sent = self._secure.send(offered)
@@ -217,7 +216,7 @@ class TlsTransport(SocketTransport):
         return taken
 
     def _wanted(self) -> int:
-        """What epoll is asked for: during a handshake what it waits for, later what plain sockets watch and more."""
+        """Return the epoll events: those the handshake waits for, later those of plain sockets and more."""
         if not self._is_secured:
             return 0 if self._is_closing else WRITABLE if self._wants_write_to_read else READABLE
         wanted = super()._wanted()
@@ -237,7 +236,7 @@ class TlsTransport(SocketTransport):
 
 
 def first_record_bytes(begun: bytes) -> int:
-    """How many bytes the first record of a handshake has, as far as these first bytes tell; 0 for what is no handshake.
+    """Return the size of a handshake's first record, from these first bytes; 0 if it is not a handshake.
 
     The whole header is asked for first. A record that claims more than the longest one is OpenSSL's to refuse.
     """

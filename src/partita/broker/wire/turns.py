@@ -26,7 +26,7 @@ class Turns:
     def __init__(self, loop: asyncio.AbstractEventLoop, clock: Callable[[], float] = time.perf_counter) -> None:
         self._loop = loop
         self.clock = clock
-        """Seconds, for what has to end soon."""
+        """Returns seconds, for work that has to end soon."""
         self._in_line: deque[Callable[[], None]] = deque()
         self._is_scheduled = False
 

@@ -11,10 +11,17 @@ import click
 from partita.cli.address import Address, address_options
 from partita.cli.connecting import connected, json_option, yes_option
 from partita.cli.terminal import complain, confirm, print_json, print_table, say
-from partita.plurals import count
+from partita.lazy import later
+from partita.wording import count
 
 if TYPE_CHECKING:
-    from partita.security.rights.acls import AclBinding, AclFilter, Operation, ResourceType
+    from partita.admin.access import acls as access_acls
+    from partita.security.rights import acl_text
+    from partita.security.rights import acls as rights_acls
+else:
+    access_acls = later("partita.admin.access.acls")
+    acl_text = later("partita.security.rights.acl_text")
+    rights_acls = later("partita.security.rights.acls")
 
 F = TypeVar("F", bound=Callable[..., Any])
 _RESOURCES = ("topic", "group", "transactional_id")
@@ -64,12 +71,16 @@ def entry_options(command: F) -> F:
 @json_option
 def list_(bootstrap: Address, principal: str | None, match: bool, as_json: bool, **resources: Any) -> None:
     """Show the ACLs of the cluster, or those about some resources."""
-    from partita.security.rights.acls import AclFilter, PatternType
-
-    pattern = PatternType.MATCH if match else PatternType.PREFIXED if resources["prefix"] else PatternType.ANY
-    filters = [AclFilter(kind, name, pattern, principal) for kind, name in _named(resources)]
+    pattern = (
+        rights_acls.PatternType.MATCH
+        if match
+        else rights_acls.PatternType.PREFIXED
+        if resources["prefix"]
+        else rights_acls.PatternType.ANY
+    )
+    filters = [rights_acls.AclFilter(kind, name, pattern, principal) for kind, name in _named(resources)]
     with connected(bootstrap) as admin:
-        wanted = filters or [AclFilter(pattern_type=pattern, principal=principal)]
+        wanted = filters or [rights_acls.AclFilter(pattern_type=pattern, principal=principal)]
         found = dict.fromkeys(acl for each in wanted for acl in admin.describe_acls(each))
     if as_json:
         print_json(list(found))
@@ -104,7 +115,7 @@ def add(bootstrap: Address, lines: tuple[str, ...], **given: Any) -> None:
 def remove(bootstrap: Address, lines: tuple[str, ...], yes: bool, **given: Any) -> None:
     """Remove ACLs, named as for add. Without a principal everything about the resources is removed."""
     with connected(bootstrap) as admin:
-        wanted: list[AclBinding | AclFilter] = []
+        wanted: list[rights_acls.AclBinding | rights_acls.AclFilter] = []
         if lines or given["allow"] or given["deny"]:
             wanted += _bindings(lines, given)
         else:
@@ -116,70 +127,67 @@ def remove(bootstrap: Address, lines: tuple[str, ...], yes: bool, **given: Any) 
     say(f"removed {count(len(removed), 'ACL')}")
 
 
-def _about(given: dict[str, Any]) -> list[AclFilter]:
-    from partita.security.rights.acls import AclFilter, PatternType
-
-    pattern = PatternType.PREFIXED if given["prefix"] else PatternType.LITERAL
+def _about(given: dict[str, Any]) -> list[rights_acls.AclFilter]:
+    pattern = rights_acls.PatternType.PREFIXED if given["prefix"] else rights_acls.PatternType.LITERAL
     named = _named(given)
     if not named:
         raise click.UsageError("which ACLs? name a principal, a resource, or give ACLs as lines")
-    return [AclFilter(kind, name, pattern) for kind, name in named]
+    return [rights_acls.AclFilter(kind, name, pattern) for kind, name in named]
 
 
-def _named(given: dict[str, Any]) -> list[tuple[ResourceType, str]]:
-    from partita.security.rights.acls import CLUSTER_NAME, ResourceType
-
-    named = [(ResourceType[option.upper()], name) for option in _RESOURCES for name in given[option]]
-    return [*named, (ResourceType.CLUSTER, CLUSTER_NAME)] if given["cluster"] else named
+def _named(given: dict[str, Any]) -> list[tuple[rights_acls.ResourceType, str]]:
+    named = [(rights_acls.ResourceType[option.upper()], name) for option in _RESOURCES for name in given[option]]
+    return [*named, (rights_acls.ResourceType.CLUSTER, rights_acls.CLUSTER_NAME)] if given["cluster"] else named
 
 
-def _bindings(lines: tuple[str, ...], given: dict[str, Any]) -> list[AclBinding]:
-    from partita.admin.acls import bindings
-    from partita.security.rights.acl_text import AclTextError
-    from partita.security.rights.acls import AclBinding, PatternType, Permission
-
+def _bindings(lines: tuple[str, ...], given: dict[str, Any]) -> list[rights_acls.AclBinding]:
     try:
-        found = bindings(lines)
+        found = access_acls.bindings(lines)
         rights = _rights(given)
-    except AclTextError as error:
+    except acl_text.AclTextError as error:
         raise click.UsageError(str(error)) from None
-    who = [(Permission.ALLOW, principal) for principal in given["allow"]]
-    who += [(Permission.DENY, principal) for principal in given["deny"]]
+    who = [(rights_acls.Permission.ALLOW, principal) for principal in given["allow"]]
+    who += [(rights_acls.Permission.DENY, principal) for principal in given["deny"]]
     if (rights and not who) or (who and not rights) or not (found or rights):
         raise click.UsageError(
             "say who (--allow or --deny) and which resource (--topic, --group, --transactional-id or --cluster), "
             'or give ACLs as lines such as "allow User:alice read topic orders"'
         )
-    pattern = PatternType.PREFIXED if given["prefix"] else PatternType.LITERAL
+    pattern = rights_acls.PatternType.PREFIXED if given["prefix"] else rights_acls.PatternType.LITERAL
     for kind, name, operation in rights:
-        own = PatternType.LITERAL if kind.name == "CLUSTER" or name == "*" else pattern
+        own = rights_acls.PatternType.LITERAL if kind.name == "CLUSTER" or name == "*" else pattern
         found += [
-            AclBinding(kind, name, principal, operation, permission, own, host)
+            rights_acls.AclBinding(kind, name, principal, operation, permission, own, host)
             for permission, principal in who
             for host in given["host"] or ("*",)
         ]
     return list(dict.fromkeys(found))
 
 
-def _rights(given: dict[str, Any]) -> list[tuple[ResourceType, str, Operation]]:
+def _rights(given: dict[str, Any]) -> list[tuple[rights_acls.ResourceType, str, rights_acls.Operation]]:
     """(type, name, operation) of every right that options and roles name. Raises AclTextError."""
-    from partita.security.rights.acl_text import word
-    from partita.security.rights.acls import Operation, ResourceType
-
-    roles: dict[ResourceType, list[Operation]] = {}
+    roles: dict[rights_acls.ResourceType, list[rights_acls.Operation]] = {}
     if given["producer"]:
-        roles[ResourceType.TOPIC] = [Operation.WRITE, Operation.DESCRIBE, Operation.CREATE]
-        roles[ResourceType.TRANSACTIONAL_ID] = [Operation.WRITE, Operation.DESCRIBE]
+        roles[rights_acls.ResourceType.TOPIC] = [
+            rights_acls.Operation.WRITE,
+            rights_acls.Operation.DESCRIBE,
+            rights_acls.Operation.CREATE,
+        ]
+        roles[rights_acls.ResourceType.TRANSACTIONAL_ID] = [rights_acls.Operation.WRITE, rights_acls.Operation.DESCRIBE]
     if given["consumer"]:
-        roles[ResourceType.TOPIC] = [*roles.get(ResourceType.TOPIC, []), Operation.READ, Operation.DESCRIBE]
-        roles[ResourceType.GROUP] = [Operation.READ]
-    chosen = [word(Operation, name) for name in given["operation"]]
+        roles[rights_acls.ResourceType.TOPIC] = [
+            *roles.get(rights_acls.ResourceType.TOPIC, []),
+            rights_acls.Operation.READ,
+            rights_acls.Operation.DESCRIBE,
+        ]
+        roles[rights_acls.ResourceType.GROUP] = [rights_acls.Operation.READ]
+    chosen = [acl_text.word(rights_acls.Operation, name) for name in given["operation"]]
     if roles and chosen:
         raise click.UsageError("--producer and --consumer name the operations; leave --operation out")
     return [
         (kind, name, operation)
         for kind, name in _named(given)
-        for operation in (roles.get(kind, []) if roles else chosen or [Operation.ALL])
+        for operation in (roles.get(kind, []) if roles else chosen or [rights_acls.Operation.ALL])
     ]
 
 
@@ -191,7 +199,7 @@ def _is_address(host: str) -> bool:
     return True
 
 
-def _print(found: list[AclBinding]) -> None:
+def _print(found: list[rights_acls.AclBinding]) -> None:
     columns = ["principal", "permission", "operation", "resource", "name", "pattern", "host"]
     print_table(
         columns,

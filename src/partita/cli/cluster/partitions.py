@@ -7,9 +7,9 @@ import re
 import click
 
 from partita.cli.address import Address, address_options
-from partita.cli.connecting import connected, json_option, partition_pairs
+from partita.cli.connecting import complete_topic, connected, json_option, partition_pairs
 from partita.cli.terminal import print_json, print_table, say
-from partita.plurals import count
+from partita.wording import count
 
 
 @click.group()
@@ -18,7 +18,7 @@ def partitions() -> None:
 
 
 @partitions.command()
-@click.argument("partitions", nargs=-1, required=True, metavar="TOPIC[:0,1]...")
+@click.argument("partitions", nargs=-1, required=True, metavar="TOPIC[:0,1]...", shell_complete=complete_topic)
 @click.option("--to", "brokers", required=True, metavar="1,2", help="Brokers to move to, the preferred leader first.")
 @address_options
 def move(partitions: tuple[str, ...], brokers: str, bootstrap: Address) -> None:
@@ -37,7 +37,7 @@ def move(partitions: tuple[str, ...], brokers: str, bootstrap: Address) -> None:
 
 
 @partitions.command()
-@click.argument("partitions", nargs=-1, required=True, metavar="TOPIC[:0,1]...")
+@click.argument("partitions", nargs=-1, required=True, metavar="TOPIC[:0,1]...", shell_complete=complete_topic)
 @address_options
 def cancel(partitions: tuple[str, ...], bootstrap: Address) -> None:
     """Cancel moves that are under way."""
@@ -65,7 +65,7 @@ def list_(bootstrap: Address, as_json: bool) -> None:
 
 
 @partitions.command()
-@click.argument("partitions", nargs=-1, metavar="[TOPIC[:0,1]]...")
+@click.argument("partitions", nargs=-1, metavar="[TOPIC[:0,1]]...", shell_complete=complete_topic)
 @address_options
 @click.option("--unclean", is_flag=True, help="Allow a leader that is not in sync; records may be lost.")
 @json_option

@@ -10,7 +10,7 @@ import click
 from partita.cli.address import Address, address_options, settings_of
 from partita.cli.connecting import connected, json_option
 from partita.cli.terminal import print_json, print_table, say
-from partita.plurals import count
+from partita.wording import count
 
 F = TypeVar("F", bound=Callable[..., Any])
 DEFAULT_NAME = "<default>"

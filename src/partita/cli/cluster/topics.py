@@ -7,13 +7,18 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from partita.cli.address import Address, address_options, settings_of
-from partita.cli.connecting import connected, json_option, partition_pairs, try_each, yes_option
+from partita.cli.connecting import complete_topic, connected, json_option, partition_pairs, try_each, yes_option
 from partita.cli.terminal import confirm, print_json, print_table, say
-from partita.plurals import count
+from partita.lazy import later
+from partita.wording import count
 
 if TYPE_CHECKING:
-    from partita.admin import Admin
+    from partita import admin as admin_client
+    from partita import errors as kafka_errors
     from partita.admin.results import TopicDescription
+else:
+    admin_client = later("partita.admin")
+    kafka_errors = later("partita.errors")
 
 
 @click.group()
@@ -62,30 +67,27 @@ def create(
     dry_run: bool,
 ) -> None:
     """Create topics."""
-    from partita.admin import NewTopic
-    from partita.errors import TopicAlreadyExistsError
-
     settings = settings_of(configs, "--config")
 
     def create_one(name: str) -> None:
         try:
             (made,) = admin.create_topics(
-                NewTopic(name, partitions or -1, replication_factor or -1, settings), validate_only=dry_run
+                admin_client.NewTopic(name, partitions or -1, replication_factor or -1, settings), validate_only=dry_run
             )
-        except TopicAlreadyExistsError:
+        except kafka_errors.TopicAlreadyExistsError:
             if not if_not_exists:
                 raise
             say(f"{name} already exists")
             return
-        told = f" with {count(made.partitions, 'partition')}" if made.partitions > 0 else ""
-        say(f"{'would create' if dry_run else 'created'} {name}{told}")
+        size = f" with {count(made.partitions, 'partition')}" if made.partitions > 0 else ""
+        say(f"{'would create' if dry_run else 'created'} {name}{size}")
 
     with connected(bootstrap) as admin:
         try_each(names, create_one)
 
 
 @topics.command()
-@click.argument("names", nargs=-1, required=True, metavar="NAME...")
+@click.argument("names", nargs=-1, required=True, metavar="NAME...", shell_complete=complete_topic)
 @address_options
 @json_option
 def describe(names: tuple[str, ...], bootstrap: Address, as_json: bool) -> None:
@@ -112,19 +114,19 @@ def _print_topic(topic: dict[str, Any]) -> None:
     print_table([name.replace("_", " ") for name in columns], [_row(part, columns) for part in topic["partitions"]])
 
 
-def _describe(admin: Admin, topic: TopicDescription) -> dict[str, Any]:
+def _describe(admin: admin_client.Admin, topic: TopicDescription) -> dict[str, Any]:
     served = [(topic.name, part.partition) for part in topic.partitions if part.leader >= 0]
     starts = admin.list_offsets(dict.fromkeys(served, "earliest"))
     ends = admin.list_offsets(dict.fromkeys(served, "latest"))
-    told = topic.as_json()
-    for part in told["partitions"]:
+    shown = topic.as_json()
+    for part in shown["partitions"]:
         key = (topic.name, part["partition"])
         start, end = (found[key].offset if key in found else None for found in (starts, ends))
         part["log_start_offset"], part["high_watermark"] = start, end
         part["records"] = None if start is None or end is None else end - start
     entries = admin.describe_configs("topic", topic.name)
-    told["configs"] = {entry.name: entry.value for entry in entries if entry.source == "topic"}
-    return told
+    shown["configs"] = {entry.name: entry.value for entry in entries if entry.source == "topic"}
+    return shown
 
 
 def _row(part: dict[str, Any], columns: list[str]) -> list[object]:
@@ -132,7 +134,7 @@ def _row(part: dict[str, Any], columns: list[str]) -> list[object]:
 
 
 @topics.command()
-@click.argument("names", nargs=-1, required=True, metavar="NAME...")
+@click.argument("names", nargs=-1, required=True, metavar="NAME...", shell_complete=complete_topic)
 @address_options
 @click.option("--if-exists", is_flag=True, help="Do not fail if a topic does not exist.")
 @yes_option
@@ -141,12 +143,11 @@ def delete(names: tuple[str, ...], bootstrap: Address, if_exists: bool, yes: boo
 
     Asks for confirmation on a terminal.
     """
-    from partita.errors import UnknownTopicOrPartitionError
 
     def delete_one(name: str) -> None:
         try:
             admin.delete_topics(name)
-        except UnknownTopicOrPartitionError:
+        except kafka_errors.UnknownTopicOrPartitionError:
             if not if_exists:
                 raise click.ClickException(f"there is no topic {name}; see: partita topics list") from None
             say(f"there is no topic {name}")
@@ -159,7 +160,7 @@ def delete(names: tuple[str, ...], bootstrap: Address, if_exists: bool, yes: boo
 
 
 @topics.command()
-@click.argument("name")
+@click.argument("name", shell_complete=complete_topic)
 @address_options
 @click.option("--partitions", "-p", type=click.IntRange(min=1), help="Increase the number of partitions to this.")
 @click.option("--set", "settings", multiple=True, metavar="NAME=VALUE", help="Set a topic option.")
@@ -181,7 +182,7 @@ def alter(
 
 
 @topics.command()
-@click.argument("name")
+@click.argument("name", shell_complete=complete_topic)
 @address_options
 @click.option("--all", "everything", is_flag=True, help="Include options that have their defaults.")
 @json_option
@@ -198,7 +199,7 @@ def configs(name: str, bootstrap: Address, everything: bool, as_json: bool) -> N
 
 
 @topics.command("delete-records")
-@click.argument("partitions", nargs=-1, required=True, metavar="TOPIC[:0,1]...")
+@click.argument("partitions", nargs=-1, required=True, metavar="TOPIC[:0,1]...", shell_complete=complete_topic)
 @address_options
 @click.option("--before", type=click.IntRange(min=0), help="Delete records before this offset; by default all records.")
 @yes_option

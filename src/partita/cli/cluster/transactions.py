@@ -1,4 +1,4 @@
-"""`partita transactions`: what transactional ids do, and how to end what nobody ends, as kafka-transactions does."""
+"""`partita transactions`: show transactional ids and end abandoned transactions, as kafka-transactions does."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import click
 from partita.cli.address import Address, address_options
 from partita.cli.connecting import connected, json_option, partition_pairs, yes_option
 from partita.cli.terminal import confirm, print_json, print_table, say
-from partita.plurals import count
+from partita.wording import count
 
 _WHERE = "TOPIC or TOPIC:0,1"
 

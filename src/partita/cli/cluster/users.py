@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from partita.cli.address import Address, address_options
 from partita.cli.connecting import connected, json_option, yes_option
 from partita.cli.terminal import confirm, print_json, print_table, say
+from partita.lazy import later
+
+if TYPE_CHECKING:
+    from partita.admin.access import scram
+else:
+    scram = later("partita.admin.access.scram")
 
 MECHANISMS = click.Choice(["SCRAM-SHA-256", "SCRAM-SHA-512"], case_sensitive=False)
 
@@ -46,14 +53,12 @@ def list_(names: tuple[str, ...], bootstrap: Address, as_json: bool) -> None:
 )
 def set_(name: str, bootstrap: Address, mechanism: str, iterations: int, new_password_file: str | None) -> None:
     """Let USER log in with a password. Open connections stay as they are."""
-    from partita.admin.scram import ScramUser
-
     if new_password_file is not None:
         password = Path(new_password_file).read_text(encoding="utf-8").rstrip("\r\n")
     else:
         password = click.prompt(f"password of {name}", hide_input=True, confirmation_prompt=True, err=True)
     with connected(bootstrap) as admin:
-        admin.alter_scram_users({name: ScramUser(password, mechanism, iterations)})
+        admin.alter_scram_users({name: scram.ScramUser(password, mechanism, iterations)})
     say(f"{name} can log in by {mechanism}")
 
 

@@ -14,10 +14,10 @@ from partita.explain import Account, explain
 from partita.explain.facts import Assigned, Replaced
 from partita.observe.kept import Kept
 from partita.observe.note_facts import NoteReader
-from partita.plurals import count
+from partita.wording import count
 
 REBALANCES_KEPT = 50
-"""Of each group, for what repeats."""
+"""Rebalances kept for each group, to recognise repeated ones."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,7 @@ class News:
 
 
 def seen_changes(before: Look | None, after: Look, wall_ms: int) -> list[News]:
-    """What differs between two observations: members that joined or left, and a new state."""
+    """Return the differences between two observations: members that joined or left, and a new state."""
     if before is None:
         return []
     came = [f"{client} joined" for member, client in after.members.items() if member not in before.members]
@@ -51,14 +51,14 @@ def seen_changes(before: Look | None, after: Look, wall_ms: int) -> list[News]:
 
 
 class ToldChanges:
-    """What a broker's notes tell of rebalances, one line each, in the words of `partita groups why`."""
+    """Rebalances from a broker's notes, one line each, in the words of `partita groups why`."""
 
     def __init__(self) -> None:
         self._reader = NoteReader()
         self._kept = Kept(generations_max=REBALANCES_KEPT)
 
     def changes(self, notes: Iterable[Mapping[str, Any]]) -> list[News]:
-        """The rebalances that are over with these notes, which follow those of the last call."""
+        """Return the rebalances that end with these notes, which follow those of the last call."""
         touched: dict[str, int] = {}
         for note in notes:
             for fact in self._reader.read(note):

@@ -12,18 +12,20 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from partita.admin import Target
+from partita.admin.reset import parse_table
 from partita.cli.address import Address, address_options
-from partita.cli.connecting import connected, json_option, partitions_of, try_each, yes_option
+from partita.cli.connecting import complete_group, connected, json_option, partitions_of, try_each, yes_option
 from partita.cli.groups.log import LOG_TOPIC, log
 from partita.cli.groups.trace import trace
 from partita.cli.groups.watch import watch
 from partita.cli.groups.why import history, why
 from partita.cli.terminal import confirm, print_json, print_table, say
 from partita.group import partition_for
-from partita.plurals import count
+from partita.wording import count
 
 if TYPE_CHECKING:
-    from partita.admin import Admin, Target
+    from partita.admin import Admin
     from partita.admin.results import GroupDescription, PartitionLag, ResetPlan
 
 
@@ -61,7 +63,7 @@ def list_(bootstrap: Address, states: tuple[str, ...], types: tuple[str, ...], a
 
 
 @groups.command()
-@click.argument("group_ids", nargs=-1, required=True, metavar="GROUP...")
+@click.argument("group_ids", nargs=-1, required=True, metavar="GROUP...", shell_complete=complete_group)
 @address_options
 @click.option("--members", "with_members", is_flag=True, help="Show members and their partitions instead of offsets.")
 @json_option
@@ -90,7 +92,7 @@ def describe(group_ids: tuple[str, ...], bootstrap: Address, with_members: bool,
 
 
 def _place(admin: Admin, group_id: str) -> dict[str, int | None]:
-    """Which partition of `__consumer_offsets` holds the group; None where this client may not see that topic."""
+    """Return which partition of `__consumer_offsets` holds the group; None where this client may not see that topic."""
     found = {topic.name: topic.partitions for topic in admin.list_topics(include_internal=True)}
     total = found.get(LOG_TOPIC)
     return {"coordinator_partition": partition_for(group_id, total) if total else None, "coordinator_partitions": total}
@@ -143,7 +145,7 @@ def _print_lag(lag: list[PartitionLag]) -> None:
 
 
 @groups.command()
-@click.argument("group_ids", nargs=-1, metavar="[GROUP]...")
+@click.argument("group_ids", nargs=-1, metavar="[GROUP]...", shell_complete=complete_group)
 @address_options
 @json_option
 def lag(group_ids: tuple[str, ...], bootstrap: Address, as_json: bool) -> None:
@@ -175,7 +177,7 @@ def _sum_up(admin: Admin, group_id: str) -> dict[str, Any]:
 
 
 @groups.command("reset-offsets")
-@click.argument("group_id", metavar="GROUP")
+@click.argument("group_id", metavar="GROUP", shell_complete=complete_group)
 @address_options
 @click.option("--topic", "topics", multiple=True, metavar="TOPIC[:0,1]", help="Reset this topic, or partitions of it.")
 @click.option("--all-topics", is_flag=True, help="Reset every partition with a committed offset (the default).")
@@ -221,9 +223,6 @@ def reset_offsets(
 
 
 def _target(given: dict[str, Any]) -> Target:
-    from partita.admin import Target
-    from partita.admin.reset import parse_table
-
     makers: dict[str, Callable[[Any], Target]] = {
         "to_earliest": lambda _: Target.earliest(),
         "to_latest": lambda _: Target.latest(),
@@ -249,7 +248,7 @@ def _print_plan(plan: ResetPlan, executed: bool) -> None:
 
 
 @groups.command()
-@click.argument("group_ids", nargs=-1, required=True, metavar="GROUP...")
+@click.argument("group_ids", nargs=-1, required=True, metavar="GROUP...", shell_complete=complete_group)
 @address_options
 @yes_option
 def delete(group_ids: tuple[str, ...], bootstrap: Address, yes: bool) -> None:
@@ -268,7 +267,7 @@ def delete(group_ids: tuple[str, ...], bootstrap: Address, yes: bool) -> None:
 
 
 @groups.command("delete-offsets")
-@click.argument("group_id", metavar="GROUP")
+@click.argument("group_id", metavar="GROUP", shell_complete=complete_group)
 @address_options
 @click.option(
     "--topic",

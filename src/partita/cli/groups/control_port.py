@@ -17,7 +17,7 @@ TIMEOUT_S = 5
 
 
 class ControlPort:
-    """The endpoint at a port of this machine. Calls raise ClickException that says how to start the broker."""
+    """The endpoint at a port of this machine. Calls raise ClickException with advice on starting the broker."""
 
     def __init__(self, port: int, token: str | None = None) -> None:
         self._port = port

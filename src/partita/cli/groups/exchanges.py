@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from html import escape
 from typing import Any
 
-from partita.cli.terminal import printable
+from partita.wording import printable
 
 TRACED = frozenset({"GroupRequest", "GroupAnswer"})
 _ROW, _LANE, _TOP, _MARGIN = 26, 260, 64, 110
@@ -28,7 +28,7 @@ svg { background: #ffffff }
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One request or answer: when, who, what, and for an answer the error and the state of the group after it."""
+    """One request or answer: when, who, its name, and for an answer the error and the state of the group after it."""
 
     wall_ms: int
     exchange: int
@@ -41,7 +41,7 @@ class Step:
 
 
 def step_of(note: Mapping[str, Any]) -> Step:
-    """The step that a GroupRequest or GroupAnswer note tells of."""
+    """Return the step of a GroupRequest or GroupAnswer note."""
     is_answer = note["note"] == "GroupAnswer"
     names = (
         "member_id", "group_instance_id", "generation", "protocol_name", "leader", "members", "assignments", "node_id",
@@ -57,7 +57,7 @@ def step_of(note: Mapping[str, Any]) -> Step:
 
 
 def line(step: Step, began_ms: int) -> str:
-    """One line: seconds since `began_ms`, the number of the exchange, the direction, what, and the state after."""
+    """Return one line: seconds since `began_ms`, the exchange's number, direction, name, and the state after it."""
     head = f"{(step.wall_ms - began_ms) / 1000:9.3f}  {step.exchange:4}"
     if not step.is_answer:
         return f"{head}  {step.client} -> {step.text}"

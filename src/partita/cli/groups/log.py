@@ -8,8 +8,9 @@ import time
 
 import click
 
+import partita
 from partita.cli.address import Address, address_options
-from partita.cli.connecting import connected, require_topics
+from partita.cli.connecting import complete_group, connected, require_topics
 from partita.cli.groups.log_entries import read_entry
 from partita.cli.records.where import parse_where
 from partita.cli.terminal import say
@@ -20,7 +21,7 @@ LOG_TOPIC = "__consumer_offsets"
 
 
 @click.command()
-@click.argument("group_id", required=False, metavar="[GROUP]")
+@click.argument("group_id", required=False, metavar="[GROUP]", shell_complete=complete_group)
 @address_options
 @click.option("--from", "start", default="earliest", show_default=True, metavar="WHERE",
               help="Start at earliest, latest, an offset, -N, a time or an age, as in partita consume.")  # fmt: skip
@@ -32,8 +33,6 @@ def log(group_id: str | None, bootstrap: Address, start: str, follow: bool, as_j
     With GROUP only its records are shown. A * marks the group leader. Compaction removes records that a later one
     replaces, so an old history has gaps.
     """
-    from partita import Consumer
-
     try:
         where = parse_where(start, time.time_ns() // 1_000_000)
     except ValueError as error:
@@ -45,7 +44,7 @@ def log(group_id: str | None, bootstrap: Address, start: str, follow: bool, as_j
     partitions = [(LOG_TOPIC, number) for number in numbers]
     options = bootstrap.client_options(auto_offset_reset="earliest", enable_auto_commit=False)
     try:
-        with Consumer(options) as consumer:
+        with partita.Consumer(options) as consumer:
             begins, ends = consumer.beginning_offsets(partitions), consumer.end_offsets(partitions)
             timed = consumer.offsets_for_times(dict.fromkeys(partitions, where.value)) if where.is_time else {}
             at_time = {tp: found.offset for tp, found in timed.items() if found is not None}

@@ -1,4 +1,4 @@
-"""What a record of `__consumer_offsets` says: its type, versions and fields. Pure.
+"""Decode a record of `__consumer_offsets`: its type, versions and fields. Pure.
 
 Offsets and classic groups (key versions 0 to 2) are read in full. Of consumer, share and streams groups the type and
 the key are read; their values are given as base64. (Kafka: CoordinatorRecordType.)
@@ -56,7 +56,7 @@ TYPES = {
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One record. `value_version` and `value` are None for a tombstone; `fault` says why it could not be read."""
+    """One record. `value_version` and `value` are None for a tombstone; `fault` is the reason it could not be read."""
 
     partition: int
     offset: int
@@ -81,24 +81,24 @@ class Entry:
         head = f"{at}  {self.type}  key v{self.key_version}, {version}"
         if self.fault:
             return f"{head}  unreadable: {self.fault}"
-        return f"{head}  {self.group_id}  {self._told()}".rstrip()
+        return f"{head}  {self.group_id}  {self._fields()}".rstrip()
 
-    def _told(self) -> str:
+    def _fields(self) -> str:
         where = f"{self.key['topic']}-{self.key['partition']}" if "topic" in self.key else ""
         more = " ".join(str(value) for name, value in self.key.items() if name in ("member_id", "regular_expression"))
         if self.value is None:
             return where or more
         if where:
-            told = f"{where} -> {self.value['offset']}"
+            commit = f"{where} -> {self.value['offset']}"
             epoch, note = self.value["leader_epoch"], self.value["metadata"]
-            return told + (f", leader epoch {epoch}" if epoch >= 0 else "") + (f", metadata {note!r}" if note else "")
+            return commit + (f", leader epoch {epoch}" if epoch >= 0 else "") + (f", metadata {note!r}" if note else "")
         if self.key_version == GROUP_KEY:
             return _group_line(self.value)
         return more
 
 
 def read_entry(record: Record) -> Entry:
-    """What a record says. A record that cannot be read gives an entry with a `fault`; nothing is raised."""
+    """Decode a record. A record that cannot be read gives an entry with a `fault`; nothing is raised."""
     key, value = record.key, record.value
     version, name, fields = -1, "Unknown", {}
     value_version = None if not isinstance(value, bytes) or len(value) < 2 else int.from_bytes(value[:2], "big")
@@ -153,7 +153,7 @@ def _group(value: GroupMetadataValue) -> dict[str, Any]:
 
 
 def _member(member: GroupMetadataValueMember, protocol_type: str) -> dict[str, Any]:
-    told: dict[str, Any] = {
+    fields: dict[str, Any] = {
         name: getattr(member, name)
         for name in (
             "member_id", "group_instance_id", "client_id", "client_host", "rebalance_timeout", "session_timeout",
@@ -162,13 +162,16 @@ def _member(member: GroupMetadataValueMember, protocol_type: str) -> dict[str, A
     if protocol_type == "consumer":
         try:
             partitions, _ = decode_assignment(member.assignment)
-            told["topics"] = sorted(decode_subscription(member.subscription).topics)
-            told["assignment"] = [f"{topic}-{partition}" for topic, partition in sorted(partitions)]
+            fields["topics"] = sorted(decode_subscription(member.subscription).topics)
+            fields["assignment"] = [f"{topic}-{partition}" for topic, partition in sorted(partitions)]
         except MalformedRequest:
             pass  # another client's own format: only its bytes can be shown
         else:
-            return told
-    return told | {"subscription_base64": _base64(member.subscription), "assignment_base64": _base64(member.assignment)}
+            return fields
+    return fields | {
+        "subscription_base64": _base64(member.subscription),
+        "assignment_base64": _base64(member.assignment),
+    }
 
 
 def _base64(content: Buffer) -> str:

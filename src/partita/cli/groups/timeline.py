@@ -1,6 +1,6 @@
-"""Who read which partition over time, as SVG: bars by owner, hatches where nobody read, a mark per rebalance. Pure.
+"""Who read which partition over time, as SVG: bars by owner, hatches for no reader, a mark per rebalance. Pure.
 
-An owner has a colour and a pattern of its own, and its name where it fits: no difference is told by colour alone.
+An owner has a colour and a pattern of its own, and its name where it fits: no difference is shown by colour alone.
 """
 
 from __future__ import annotations
@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from html import escape
 
-from partita.demo.charts import NARROW, WIDE, Frame, box, gap_box, legend, line, svg, text
 from partita.explain import Account
 from partita.explain.facts import Partition
 from partita.explain.wording import duration, partition_name
+from partita.pictures.svg import NARROW, WIDE, Frame, box, gap_box, legend, line, svg, text
 
 ROW, TOP = 30.0, 58.0
 ROWS_MAX = 60
@@ -31,7 +31,7 @@ svg .on-bar { paint-order: stroke; stroke: none; }
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """One owner's time with one partition; an empty owner means that nobody read it."""
+    """One owner's time with one partition; an empty owner means that it had no reader."""
 
     owner: str
     from_ms: int
@@ -92,7 +92,7 @@ class _Axis:
         self.begin_ms, self.end_ms, self.frame = begin_ms, end_ms, frame
 
     def x(self, at_ms: float) -> float:
-        """The place of a moment, in pixels."""
+        """Return the x coordinate of a moment, in pixels."""
         frame, share = self.frame, (at_ms - self.begin_ms) / (self.end_ms - self.begin_ms)
         return frame.left + (frame.width - frame.left - frame.right) * min(max(share, 0.0), 1.0)
 
@@ -200,7 +200,7 @@ def both_widths(accounts: Sequence[Account]) -> str:
 
 
 def counts_by_name(accounts: Sequence[Account]) -> Mapping[str, int]:
-    """How often each cause came, the most frequent one first."""
+    """Return how often each cause occurred, the most frequent one first."""
     found: dict[str, int] = {}
     for account in accounts:
         found[account.cause.what.value] = found.get(account.cause.what.value, 0) + 1

@@ -13,7 +13,7 @@ from partita.cli.groups.control_port import ControlPort
 from partita.cli.groups.exchanges import TRACED, Step, chart, line, step_of
 from partita.cli.terminal import say
 from partita.cli.variables import TOKEN_VARIABLE
-from partita.plurals import count
+from partita.wording import count
 
 LOOK_EVERY_S = 0.2
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from partita.cli.address import Address, address_options
-from partita.cli.connecting import connected
+from partita.cli.connecting import complete_group, connected
 from partita.cli.groups.changes import Look, News, ToldChanges, seen_changes
 from partita.cli.groups.control_port import ControlPort
 from partita.cli.terminal import redraw, say, table_lines
@@ -32,7 +32,7 @@ class Watcher:
         self._port = port
         self.news: deque[News] = deque(maxlen=KEPT_NEWS)
         self._before: dict[str, Look] = {}
-        self._told = ToldChanges()
+        self._note_changes = ToldChanges()
 
     def look(self) -> list[Look]:
         """Describe the groups now and collect what has changed since the last call."""
@@ -43,8 +43,8 @@ class Watcher:
             for look in looks:
                 self.news.extend(seen_changes(self._before.get(look.group_id), look, now_ms))
         else:
-            told = self._told.changes(self._port.new_notes())
-            self.news.extend(item for item in told if not self.wanted or item.group_id in self.wanted)
+            recent = self._note_changes.changes(self._port.new_notes())
+            self.news.extend(item for item in recent if not self.wanted or item.group_id in self.wanted)
         self._before = {look.group_id: look for look in looks}
         return looks
 
@@ -74,12 +74,12 @@ def _line(item: News) -> str:
 def as_json(looks: list[Look], news: list[News]) -> str:
     """One observation as one line of JSON."""
     groups = [{"group_id": g.group_id, "state": g.state, "members": dict(g.members), "lag": g.lag} for g in looks]
-    told = [{"wall_ms": n.wall_ms, "group_id": n.group_id, "text": n.text} for n in news]
-    return json.dumps({"groups": groups, "news": told})
+    recent = [{"wall_ms": n.wall_ms, "group_id": n.group_id, "text": n.text} for n in news]
+    return json.dumps({"groups": groups, "news": recent})
 
 
 @click.command()
-@click.argument("group_ids", nargs=-1, metavar="[GROUP...]")
+@click.argument("group_ids", nargs=-1, metavar="[GROUP...]", shell_complete=complete_group)
 @address_options
 @click.option("--admin-port", type=click.IntRange(1, 65535),
               help="The --admin-port of a Partita broker; every rebalance is then shown with its cause.")  # fmt: skip
@@ -111,6 +111,7 @@ def watch(
             _print_lines(watcher, every, looks) if as_lines else _draw(watcher, every, looks)
         except KeyboardInterrupt:
             say()
+            raise SystemExit(130) from None
 
 
 def _turns(every: float, looks: int | None) -> Iterator[None]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import base64
 import time
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -13,7 +14,7 @@ from typing import TYPE_CHECKING
 import click
 
 from partita.cli.address import Address, address_options
-from partita.cli.connecting import connected, json_option
+from partita.cli.connecting import complete_group, connected, json_option
 from partita.cli.groups.control_port import ControlPort
 from partita.cli.groups.log import LOG_TOPIC
 from partita.cli.groups.why_page import why_page
@@ -21,11 +22,20 @@ from partita.cli.records.formats import iso_time
 from partita.cli.records.where import parse_where
 from partita.cli.terminal import complain, print_json, print_table, say
 from partita.cli.variables import TOKEN_VARIABLE
-from partita.plurals import count
+from partita.explain import explain
+from partita.lazy import later
+from partita.options import nearest
+from partita.wording import count
 
 if TYPE_CHECKING:
     from partita.admin import Admin
     from partita.explain import Account
+    from partita.observe import follow_group_log, note_facts
+    from partita.observe import kept as kept_notes
+else:
+    follow_group_log = later("partita.observe.follow_group_log")
+    kept_notes = later("partita.observe.kept")
+    note_facts = later("partita.observe.note_facts")
 
 LISTED_MAX = 20
 GENERATIONS_MAX = 2_000
@@ -38,19 +48,19 @@ html_option = click.option(
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """What is known of a group: its rebalances, oldest first, and what could not be read."""
+    """The known history of a group: its rebalances, oldest first, and the records that could not be read."""
 
     accounts: tuple[Account, ...]
     remarks: tuple[str, ...]
 
 
 @click.command()
-@click.argument("group_id", metavar="GROUP")
+@click.argument("group_id", metavar="GROUP", shell_complete=complete_group)
 @address_options
-@click.option("--generation", type=int, metavar="N", help="Tell about this generation instead of the last one.")
+@click.option("--generation", type=int, metavar="N", help="Explain this generation instead of the last one.")
 @click.option("--since", metavar="WHEN", help="Only rebalances since this time or age, such as 1h or 2026-11-22T03:00.")
 @click.option("--admin-port", type=click.IntRange(1, 65535),
-              help="The --admin-port of a Partita broker, whose notes tell every cause.")  # fmt: skip
+              help="The --admin-port of a Partita broker, whose notes have every cause.")  # fmt: skip
 @click.option("--admin-token", envvar=TOKEN_VARIABLE, show_envvar=True, help="The token that the broker printed.")
 @html_option
 @json_option
@@ -64,10 +74,10 @@ def why(
     page: Path | None,
     as_json: bool,
 ) -> None:
-    """Tell why a group rebalanced, what it cost, and what to do about it.
+    """Explain why a group rebalanced, what it cost, and what to do about it.
 
     Reads __consumer_offsets, so it works on any Kafka: causes are seen or inferred there, with their evidence. With
-    --admin-port, a Partita broker tells them. The last rebalance is told in full; --generation picks another one.
+    --admin-port, a Partita broker reports them. The last rebalance is shown in full; --generation picks another one.
     """
     port = None if admin_port is None else ControlPort(admin_port, admin_token)
     known = known_of(group_id, bootstrap, port)
@@ -86,7 +96,7 @@ def why(
 
 
 @click.command()
-@click.argument("group_id", metavar="GROUP")
+@click.argument("group_id", metavar="GROUP", shell_complete=complete_group)
 @address_options
 @html_option
 @json_option
@@ -107,25 +117,34 @@ def history(group_id: str, bootstrap: Address, page: Path | None, as_json: bool)
 
 
 def known_of(group_id: str, bootstrap: Address, port: ControlPort | None = None) -> Known:
-    """Everything that the group's log, and if given the broker's notes, tell of it. No log: there never was a group."""
-    from partita.explain import explain
-    from partita.observe.follow_group_log import GroupLog
-    from partita.observe.kept import Kept
-    from partita.observe.note_facts import facts_of_notes
+    """Return the history from the group's log and, if given, the broker's notes.
 
-    kept = Kept(generations_max=GENERATIONS_MAX)
+    Raises ClickException, naming the nearest group, if the log knows nothing and the cluster has no such group.
+    """
+    kept = kept_notes.Kept(generations_max=GENERATIONS_MAX)
     with connected(bootstrap) as admin:
+        groups = {group.group_id for group in admin.list_groups()}
         if LOG_TOPIC not in {topic.name for topic in admin.list_topics(include_internal=True)}:
-            return Known((), ())
-        log = GroupLog(bootstrap.client_options(), kept, groups=[group_id], name_of=_topic_names(admin).get)
+            raise _no_such_group(group_id, groups)
+        log = follow_group_log.GroupLog(
+            bootstrap.client_options(), kept, groups=[group_id], name_of=_topic_names(admin).get
+        )
         asyncio.run(log.read())
-    for fact in facts_of_notes(port.new_notes()) if port is not None else ():
+    for fact in note_facts.facts_of_notes(port.new_notes()) if port is not None else ():
         if getattr(fact, "group", "") == group_id:
             kept.add(fact)
     remarks = [f"{place}: {reason}" for place, reason in log.problems.items()]
     if log.unreadable:
         remarks.append(f"{count(log.unreadable, 'record')} of the log could not be understood")
-    return Known(explain(kept.of(group_id)), tuple(remarks))
+    accounts = explain(kept.of(group_id))
+    if not accounts and group_id not in groups:
+        raise _no_such_group(group_id, groups)
+    return Known(accounts, tuple(remarks))
+
+
+def _no_such_group(group_id: str, groups: Iterable[str]) -> click.ClickException:
+    near = nearest(group_id, sorted(groups), 0.6)
+    return click.ClickException(f"there is no group {group_id}{f'; did you mean {near[0]}?' if near else ''}")
 
 
 def _topic_names(admin: Admin) -> dict[bytes, str]:
@@ -147,7 +166,7 @@ def _since_ms(since: str | None) -> int:
     return int(where.value)
 
 
-def _print(listed: list[Account], told: Account) -> None:
+def _print(listed: list[Account], in_full: Account) -> None:
     """One line per rebalance, then one of them in full."""
     if len(listed) > 1:
         if len(listed) > LISTED_MAX:
@@ -155,11 +174,11 @@ def _print(listed: list[Account], told: Account) -> None:
         for account in listed[-LISTED_MAX:]:
             say(f"{_moment(account.ended_ms)}  g{account.generation:<4} {account.headline}")
         say()
-    say(f"{'epoch' if told.is_incremental else 'generation'} {told.generation}: {told.headline}")
-    for sentence in told.story:
+    say(f"{'epoch' if in_full.is_incremental else 'generation'} {in_full.generation}: {in_full.headline}")
+    for sentence in in_full.story:
         say(f"  {sentence}")
-    if told.advice:
-        say(f"  What to do: {told.advice}")
+    if in_full.advice:
+        say(f"  What to do: {in_full.advice}")
 
 
 def _finish(group_id: str, known: Known, accounts: list[Account], page: Path | None, as_json: bool) -> None:

@@ -8,14 +8,14 @@ from html import escape
 
 from partita.cli.groups.timeline import STYLE as TIMELINE_STYLE
 from partita.cli.groups.timeline import both_widths, counts_by_name
-from partita.demo.report import STYLE, table
 from partita.explain import Account, Sure
 from partita.explain.account import Cause
 from partita.explain.wording import duration, partition_name
-from partita.plurals import count
+from partita.pictures.page import STYLE, table
+from partita.wording import count
 
 IN_FULL_MAX = 100
-"""So many rebalances, the last ones, are told in words."""
+"""Number of rebalances, the last ones, that are described in words."""
 _SURE = {
     Sure.TOLD: "told by the coordinator",
     Sure.SEEN: "seen in the group's log",
@@ -32,8 +32,8 @@ ul { margin: .3rem 0; padding-left: 1.2rem; } .kept { color: var(--soft); }
 
 
 def why_page(group: str, accounts: Sequence[Account], remarks: Iterable[str] = ()) -> str:
-    """The page of these rebalances, which are given oldest first. `remarks` say what could not be read."""
-    told = "".join(_article(account) for account in reversed(accounts[-IN_FULL_MAX:]))
+    """Return the page of these rebalances, given oldest first. `remarks` name the records that could not be read."""
+    articles = "".join(_article(account) for account in reversed(accounts[-IN_FULL_MAX:]))
     notes = "".join(f'<p class="bad">{escape(remark)}</p>' for remark in remarks)
     return (
         '<!doctype html><html lang="en"><head><meta charset="utf-8">'
@@ -42,7 +42,7 @@ def why_page(group: str, accounts: Sequence[Account], remarks: Iterable[str] = (
         f"<body><h1>Why group {escape(group)} rebalanced</h1>{_lead(accounts)}{notes}"
         f'<h2>Who read which partition</h2><p class="note">One row per partition. A dashed line is a rebalance with its'
         f" generation; hatched means that nobody read the partition. Times are UTC.</p>{both_widths(accounts)}"
-        f"<h2>Rebalance by rebalance</h2>{told}"
+        f"<h2>Rebalance by rebalance</h2>{articles}"
         f"<footer><p>Made by <code>partita groups why</code> from what the group's coordinator wrote. Compaction of its"
         f" log removes old generations, so the history may have gaps.</p></footer></body></html>"
     )

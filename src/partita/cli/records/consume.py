@@ -11,12 +11,13 @@ from typing import IO, TYPE_CHECKING, Any
 
 import click
 
-from partita.cli.address import Address, address_options, settings_of
-from partita.cli.connecting import connected, require_topics
+import partita
+from partita.cli.address import Address, address_options, client_settings_option
+from partita.cli.connecting import complete_group, complete_topic, connected, require_topics
 from partita.cli.records.formats import DEFAULT_FORMAT, FIELDS, Look, parse_delimiter, parse_format, to_json
 from partita.cli.records.patience import Patience, brief_calls, told_once
 from partita.cli.records.where import Kind, Where, parse_where
-from partita.consumer.topic_partition import OffsetAndMetadata, TopicPartition
+from partita.offsets.topic_partition import OffsetAndMetadata, TopicPartition
 
 if TYPE_CHECKING:
     from partita import Consumer
@@ -28,7 +29,7 @@ FIELDS_HELP = ", ".join(f"%{letter} {meaning}" for letter, meaning in FIELDS.ite
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What to read, from where to where, and when to stop. None: no such limit."""
+    """The partitions to read, where to start and end, and when to stop. None: no such limit."""
 
     topics: Sequence[str]
     pattern: str | None
@@ -42,30 +43,32 @@ class Plan:
 
     @property
     def is_bounded(self) -> bool:
-        """Does reading end by itself, whatever is written later?"""
+        """Whether reading ends by itself, whatever is written later."""
         return self.end is not None or self.idle_s is not None
 
 
 @dataclass(frozen=True, slots=True)
 class Output:
-    """Where records go and how each one is written."""
+    """The stream that records are written to, and the function that formats each one."""
 
     stream: IO[bytes]
     write: Callable[[Record], bytes]
 
 
 @click.command()
-@click.argument("topics", nargs=-1, required=True, metavar="TOPIC...")
+@click.argument("topics", nargs=-1, required=True, metavar="TOPIC...", shell_complete=complete_topic)
 @address_options
-@click.option("--group", "-g", help="Read as a member of this group and commit what was printed.")
-@click.option("--from", "start", metavar="WHERE", help="Start at earliest, latest (the default), an offset, -N (last "
-              "N records of each partition), a time such as 2026-01-31T12:00 (UTC), or an age such as '1h ago'. In a "
-              "group: earliest or latest, used where nothing is committed.")  # fmt: skip
+@click.option(
+    "--group", "-g", help="Read as a member of this group and commit what was printed.", shell_complete=complete_group
+)
+@click.option("--from", "--offset", "-o", "start", metavar="WHERE", help="Start at earliest (or beginning), latest "
+              "(or end, the default), an offset, +N (after the first N records of each partition), -N (the last N), a "
+              "time such as 2026-01-31T12:00 (UTC), or an age such as '1h ago'. In a group: earliest or latest, used "
+              "where nothing is committed.")  # fmt: skip
 @click.option("--to", "end", metavar="WHERE", help="Stop before this position; same forms as --from.")
-@click.option("--offset", "-o", type=click.IntRange(min=0), help="Start at this offset; short for --from OFFSET.")
 @click.option("--last", type=click.IntRange(min=1), help="Start N records before the end of each partition.")
 @click.option("--partition", "-p", "partitions", metavar="0,1", help="Read only these partitions.")
-@click.option("--max", "-n", "limit", type=click.IntRange(min=1), help="Stop after this many records.")
+@click.option("--max", "-n", "-c", "limit", type=click.IntRange(min=1), help="Stop after this many records.")
 @click.option("--until-end", "-e", is_flag=True, help="Stop at the end that the partitions have now.")
 @click.option(
     "--idle",
@@ -80,9 +83,9 @@ class Output:
 @click.option("--raw", is_flag=True, help="Print values exactly as they are, with nothing between them.")
 @click.option("--delimiter", "-D", metavar="TEXT", help=r"Print this after each value instead of \n.")
 @click.option("--null", "-Z", default="", metavar="TEXT", help="Print this for null keys and values.")
-@click.option("--set", "settings", multiple=True, metavar="NAME=VALUE", help="Set a consumer option by Kafka's name.")
+@client_settings_option("consumer")
 def consume(
-    topics: tuple[str, ...], bootstrap: Address, settings: tuple[str, ...], raw: bool, as_json: bool,
+    topics: tuple[str, ...], bootstrap: Address, client_settings: dict[str, str], raw: bool, as_json: bool,
     layout: str | None, delimiter: str | None, null: str, **given: Any,
 ) -> None:  # fmt: skip
     """Read records of TOPICs and print their values, one per line.
@@ -92,8 +95,6 @@ def consume(
     before the end. Topics are never created. On a terminal, control characters are escaped; in a pipe, bytes stay as
     they are.
     """
-    from partita import Consumer
-
     write = _writer(raw=raw, as_json=as_json, layout=layout, delimiter=delimiter, null=null)
     plan = _plan(topics, given)
     options = bootstrap.client_options(
@@ -102,12 +103,11 @@ def consume(
         enable_auto_commit=False,
         allow_auto_create_topics=False,
     )
-    given_settings = settings_of(settings)
     if plan.is_bounded:
-        options |= brief_calls(given_settings, options)
+        options |= brief_calls(client_settings, options)
     plan = _existing(bootstrap, plan)
     try:
-        with told_once(outages=plan.is_bounded), Consumer(options | given_settings) as consumer:
+        with told_once(outages=plan.is_bounded), partita.Consumer(options | client_settings) as consumer:
             ends = _begin(consumer, plan)
             _read(consumer, plan, ends, Output(sys.stdout.buffer, write))
     except ValueError as error:
@@ -117,7 +117,7 @@ def consume(
 
 
 def _writer(*, raw: bool, as_json: bool, layout: str | None, delimiter: str | None, null: str) -> Callable[..., bytes]:
-    """How a record is written. Raises UsageError for options that contradict one another."""
+    """Return the function that formats a record. Raises UsageError for options that contradict one another."""
     if sum((raw, as_json, layout is not None, delimiter is not None)) > 1:
         raise click.UsageError("give only one of --format, --json, --raw and --delimiter")
     if as_json:
@@ -132,9 +132,8 @@ def _writer(*, raw: bool, as_json: bool, layout: str | None, delimiter: str | No
 
 
 def _plan(topics: tuple[str, ...], given: dict[str, Any]) -> Plan:
-    starts = [name for name in ("start", "offset", "last") if given[name] is not None]
-    if len(starts) > 1:
-        raise click.UsageError("give only one of --from, --offset and --last")
+    if given["start"] is not None and given["last"] is not None:
+        raise click.UsageError("give only one of --from and --last")
     if given["until_end"] and given["end"] is not None:
         raise click.UsageError("--until-end and --to cannot be combined")
     now_ms = time.time_ns() // 1_000_000
@@ -144,7 +143,6 @@ def _plan(topics: tuple[str, ...], given: dict[str, Any]) -> Plan:
         grep = re.compile(given["grep"].encode()) if given["grep"] is not None else None
     except (ValueError, re.error) as error:
         raise click.UsageError(str(error)) from None
-    start = Where(Kind.OFFSET, given["offset"]) if given["offset"] is not None else start
     start = Where(Kind.LAST, given["last"]) if given["last"] is not None else start
     numbers = None if given["partitions"] is None else _numbers(given["partitions"])
     if given["group"] is not None:
@@ -200,7 +198,7 @@ def _existing(bootstrap: Address, plan: Plan) -> Plan:
 
 
 def _begin(consumer: Consumer, plan: Plan) -> dict[TopicPartition, int] | None:
-    """Subscribe as a member, or assign and seek. Returns the offsets to stop at, for partitions that are not there."""
+    """Subscribe as a member, or assign and seek. Returns the offset to stop at in each partition; None if endless."""
     if plan.group is None:
         partitions = _chosen(consumer, plan)
         consumer.assign(partitions)
@@ -231,7 +229,7 @@ def _chosen(consumer: Consumer, plan: Plan) -> list[TopicPartition]:
 
 
 def _offsets(consumer: Consumer, partitions: Iterable[TopicPartition], where: Where) -> Mapping[TopicPartition, int]:
-    """The offset of a position in each partition, as the logs are now."""
+    """Return the offset of a position in each partition of the present logs."""
     wanted = list(partitions)
     begins, ends = consumer.beginning_offsets(wanted), consumer.end_offsets(wanted)
     timed = consumer.offsets_for_times(dict.fromkeys(wanted, where.value)) if where.is_time else {}

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-from partita.cli.terminal import printable
+from partita.wording import printable
 
 if TYPE_CHECKING:
     from partita.records.batch import Record
@@ -44,13 +44,13 @@ Part = Callable[["Record", "Look"], bytes]
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """How fields are written: what stands for null, and whether control characters are escaped for a terminal."""
+    """Text that stands for null, and whether control characters are escaped for a terminal."""
 
     null: bytes = b""
     is_terminal: bool = False
 
     def shown(self, field: bytes) -> bytes:
-        """A field's bytes as they are, or made safe for a terminal."""
+        """Return a field's bytes unchanged, or made safe for a terminal."""
         if not self.is_terminal:
             return field
         return printable(field.decode("utf-8", "backslashreplace"), keep=_SHOWN_ON_A_TERMINAL).encode()
@@ -197,7 +197,7 @@ def _utf8(field: object) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class Given:
-    """A record read from JSON; `partition` and `timestamp` are None where the line does not say."""
+    """A record read from JSON; `partition` and `timestamp` are None if the line has none."""
 
     key: bytes | None
     value: bytes | None

@@ -10,20 +10,24 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+import partita
 from partita.cli.address import Address, address_options, find_address
 from partita.cli.connecting import connected, patient_for, require_topics
 from partita.cli.records.patience import Patience, brief_calls, told_once
 from partita.cli.records.translation import Translation
 from partita.cli.terminal import complain, say
-from partita.consumer.topic_partition import OffsetAndMetadata, TopicPartition
 from partita.errors import KafkaError
-from partita.plurals import count
+from partita.lazy import later
+from partita.offsets.topic_partition import OffsetAndMetadata, TopicPartition
+from partita.wording import count
 
 if TYPE_CHECKING:
     from partita import Consumer, Producer
-    from partita.admin import Admin
+    from partita import admin as admin_client
     from partita.consumer.records import ConsumerRecords
     from partita.producer.shell.client import DeliveryFuture
+else:
+    admin_client = later("partita.admin")
 
 POLL_S = 0.5
 TRANSLATE_EVERY_S = 5.0
@@ -53,8 +57,6 @@ def mirror(
     restart goes on after the last record that the target has confirmed, and translates what earlier runs have copied.
     With --until-end it fails if no broker can be reached for 15 s.
     """
-    from partita import Consumer, Producer
-
     if target is None and to_profile is None and to_command_config is None:
         there = bootstrap
     else:
@@ -72,7 +74,7 @@ def mirror(
             options |= brief_calls({}, options)
             goal |= patient_for({}, goal, GIVE_UP_AFTER_S)
         copied = Copying(prefix)
-        with told_once(outages=until_end), Consumer(options) as consumer, Producer(goal) as producer:
+        with told_once(outages=until_end), partita.Consumer(options) as consumer, partita.Producer(goal) as producer:
             consumer.assign(partitions)
             if group is None:
                 consumer.seek_to_beginning()
@@ -88,16 +90,16 @@ def mirror(
         raise SystemExit(1)
 
 
-def _create_copies(admin: Admin, other: Admin, topics: Iterable[str], prefix: str) -> list[TopicPartition]:
+def _create_copies(
+    admin: admin_client.Admin, other: admin_client.Admin, topics: Iterable[str], prefix: str
+) -> list[TopicPartition]:
     """The partitions to copy. Raises ClickException if a copy exists with fewer partitions."""
-    from partita.admin import NewTopic
-
     existing = {topic.name: topic.partitions for topic in other.list_topics(include_internal=True)}
     found: list[TopicPartition] = []
     for described in admin.describe_topics(topics):
         total, copy = len(described.partitions), prefix + described.name
         if copy not in existing:
-            other.create_topics(NewTopic(copy, total))
+            other.create_topics(admin_client.NewTopic(copy, total))
         elif existing[copy] < total:
             raise click.ClickException(
                 f"{copy} has {count(existing[copy], 'partition')} and {described.name} has {total:,}; add some with: "
@@ -108,7 +110,7 @@ def _create_copies(admin: Admin, other: Admin, topics: Iterable[str], prefix: st
 
 
 class Copying:
-    """What was copied so far: the number of records, and each partition's offsets."""
+    """The number of records copied so far, and each partition's offsets."""
 
     def __init__(self, prefix: str) -> None:
         self.prefix = prefix
@@ -140,7 +142,7 @@ class Copying:
         }
 
     def go_on(self, committed: Mapping[TopicPartition, OffsetAndMetadata | None]) -> None:
-        """Translate with what an earlier run has left with its commits."""
+        """Translate with the offsets that an earlier run has stored in its commits."""
         for where, left in committed.items():
             if left is not None:
                 self.translations[where] = Translation.from_text(left.metadata)
@@ -149,7 +151,14 @@ class Copying:
 class Carrying:
     """Commits groups' offsets on the copies, translated."""
 
-    def __init__(self, source: Admin, target: Admin, groups: Iterable[str], copied: Copying, prefix: str) -> None:
+    def __init__(
+        self,
+        source: admin_client.Admin,
+        target: admin_client.Admin,
+        groups: Iterable[str],
+        copied: Copying,
+        prefix: str,
+    ) -> None:
         self._source, self._target = source, target
         self._groups = tuple(groups)
         self._copied = copied
@@ -157,12 +166,12 @@ class Carrying:
         self._next = time.monotonic() + TRANSLATE_EVERY_S
 
     def sometimes(self) -> None:
-        """Do it if the last time is long enough ago."""
+        """Commit if the last time is long enough ago."""
         if self._groups and time.monotonic() >= self._next:
             self.now()
 
     def now(self) -> bool:
-        """Commit what can be translated. Prints failures, such as a group with members on the target; True if any."""
+        """Commit all offsets that can be translated. Prints failures, such as members on the target; True if any."""
         failed = False
         for group_id in self._groups:
             try:

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from partita.consumer.errors import ApiTimeoutError
-from partita.consumer.topic_partition import TopicPartition
+from partita.offsets.topic_partition import TopicPartition
 
 if TYPE_CHECKING:
     from partita import Consumer
-    from partita.consumer.request import Note
+    from partita.wording import Note
 
 UNREACHABLE_S = 15.0
 """How long no broker may be reachable."""
@@ -26,13 +26,13 @@ _LOGS = logging.getLogger("partita.consumer"), logging.getLogger("partita.produc
 
 
 def brief_calls(settings: Mapping[str, str], options: Mapping[str, Any]) -> dict[str, Any]:
-    """Options with which each call of a consumer ends after `UNREACHABLE_S`, unless the user has said how long."""
+    """Return options with which each call of a consumer ends after `UNREACHABLE_S`, unless the user has set a limit."""
     said = {name.replace("_", ".") for name in (*settings, *options)}
     return {} if "default.api.timeout.ms" in said else {"default.api.timeout.ms": int(UNREACHABLE_S * 1000)}
 
 
 class Patience:
-    """Watches a consumer that reads up to an end, and says when that end cannot be reached."""
+    """Watches a consumer that reads up to an end, and raises when that end cannot be reached."""
 
     def __init__(
         self, consumer: Consumer, ends: Mapping[TopicPartition, int], clock: Callable[[], float] = time.monotonic
@@ -54,7 +54,7 @@ class Patience:
             self._unreachable_since, self._moved_at = None, self._clock()
 
     def behind(self, partitions: Iterable[TopicPartition]) -> list[TopicPartition]:
-        """Those of the consumer's `partitions` that are not read to their end; one without an end is read."""
+        """Return those of the consumer's `partitions` not read to their end; one without an end counts as read."""
         positions = {tp: self._position(tp) for tp in partitions if tp in self._ends}
         behind = [tp for tp, position in sorted(positions.items()) if position is None or position < self._ends[tp]]
         if not behind or positions != self._positions:
@@ -72,7 +72,7 @@ class Patience:
             raise click.ClickException(f"nothing of {names} came for {STANDSTILL_S:.0f} s; reading ended too early")
 
     def check_reachable(self, within_s: float) -> None:
-        """Raise ClickException when no broker has been reachable for so long."""
+        """Raise ClickException when no broker has been reachable for `within_s`."""
         if self._unreachable_since is None:
             return
         waited = self._clock() - self._unreachable_since
@@ -90,10 +90,10 @@ class Patience:
 
 @contextmanager
 def told_once(*, outages: bool) -> Iterator[None]:
-    """Keep the clients from logging what the command's last line tells: records that were not delivered.
+    """Keep the clients from logging what the command's last line reports: records that were not delivered.
 
-    `outages`: the same for a broker that goes away. A command that ends by itself tells of it; one that runs until
-    Ctrl-C lets the client say it at once.
+    `outages`: the same for a broker that goes away. A command that ends by itself reports it; one that runs until
+    Ctrl-C lets the client log it at once.
     """
     hidden = {"not_delivered", "no_broker", "broker_again"} if outages else {"not_delivered"}
 

@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING
 
 import click
 
-from partita.cli.address import Address, address_options, settings_of
+import partita
+from partita.cli.address import Address, address_options, client_settings_option
 from partita.cli.connecting import (
+    complete_topic,
     connected,
     json_option,
     patient_for,
@@ -38,27 +40,25 @@ def perf() -> None:
 
 
 @perf.command("produce")
-@click.argument("topic")
+@click.argument("topic", shell_complete=complete_topic)
 @address_options
 @click.option("--records", "-n", type=click.IntRange(min=1), default=100_000, show_default=True, help="How many.")
 @click.option("--size", type=click.IntRange(min=0), default=100, show_default=True, help="Bytes of each value.")
 @click.option("--rate", type=click.FloatRange(min=1), help="Records per second to send at most.")
-@click.option("--set", "settings", multiple=True, metavar="NAME=VALUE", help="Set a producer option by Kafka's name.")
+@client_settings_option("producer")
 @json_option
 def produce_(
-    topic: str, bootstrap: Address, records: int, size: int, rate: float | None, settings: tuple[str, ...],
+    topic: str, bootstrap: Address, records: int, size: int, rate: float | None, client_settings: dict[str, str],
     as_json: bool,
 ) -> None:  # fmt: skip
     """Write random values to TOPIC. Prints records and MiB per second and the time until each was acknowledged."""
-    from partita import Producer
-
     require_broker(bootstrap)
     value = os.urandom(size)
     took: list[float] = []
     failures: list[Exception] = []
-    options, given = bootstrap.client_options(), settings_of(settings)
-    options |= patient_for(given, options, GIVE_UP_AFTER_S) | given
-    with told_once(outages=True), Producer(options) as producer:
+    options = bootstrap.client_options()
+    options |= patient_for(client_settings, options, GIVE_UP_AFTER_S) | client_settings
+    with told_once(outages=True), partita.Producer(options) as producer:
         writable_partitions(producer, topic)
         began = time.perf_counter()
         for number in range(records):
@@ -71,7 +71,7 @@ def produce_(
         seconds = time.perf_counter() - began
     if failures:
         raise click.ClickException(str(failures[0]))
-    _tell({"records": records, **_rates(records, records * size, seconds), **_latency_ms(took)}, as_json)
+    _print({"records": records, **_rates(records, records * size, seconds), **_latency_ms(took)}, as_json)
 
 
 class _Timed:
@@ -90,20 +90,20 @@ class _Timed:
 
 
 @perf.command("consume")
-@click.argument("topic")
+@click.argument("topic", shell_complete=complete_topic)
 @address_options
 @click.option("--records", "-n", type=click.IntRange(min=1), help="How many to read; without it, all there are now.")
-@click.option("--set", "settings", multiple=True, metavar="NAME=VALUE", help="Set a consumer option by Kafka's name.")
+@client_settings_option("consumer")
 @json_option
-def consume_(topic: str, bootstrap: Address, records: int | None, settings: tuple[str, ...], as_json: bool) -> None:
+def consume_(
+    topic: str, bootstrap: Address, records: int | None, client_settings: dict[str, str], as_json: bool
+) -> None:
     """Read TOPIC from its start. Prints records and MiB per second; looks at every key and value."""
-    from partita import Consumer
-
     with connected(bootstrap) as admin:
         require_topics(admin, [topic])
-    given = settings_of(settings)
     options = bootstrap.client_options(auto_offset_reset="earliest")
-    with told_once(outages=True), Consumer(options | brief_calls(given, options) | given) as consumer:
+    options |= brief_calls(client_settings, options) | client_settings
+    with told_once(outages=True), partita.Consumer(options) as consumer:
         partitions = [(topic, number) for number in consumer.partitions_for(topic)]
         begins, ends = consumer.beginning_offsets(partitions), consumer.end_offsets(partitions)
         consumer.assign(partitions)
@@ -120,38 +120,36 @@ def consume_(topic: str, bootstrap: Address, records: int | None, settings: tupl
                 done += 1
                 volume += sum(len(field) for field in (record.key, record.value) if isinstance(field, bytes))
         seconds = time.perf_counter() - began
-    _tell({"records": done, **_rates(done, volume, seconds)}, as_json)
+    _print({"records": done, **_rates(done, volume, seconds)}, as_json)
 
 
 @perf.command("group")
-@click.argument("topic")
+@click.argument("topic", shell_complete=complete_topic)
 @address_options
 @click.option("--members", "-m", type=click.IntRange(min=2), default=5, show_default=True, help="How many members.")
 @click.option("--group", "-g", help="Name of the group, deleted at the end. [default: a new one]")
-@click.option("--set", "settings", multiple=True, metavar="NAME=VALUE", help="Set a consumer option by Kafka's name.")
+@client_settings_option("consumer")
 @json_option
 def group_(
-    topic: str, bootstrap: Address, members: int, group: str | None, settings: tuple[str, ...], as_json: bool
+    topic: str, bootstrap: Address, members: int, group: str | None, client_settings: dict[str, str], as_json: bool
 ) -> None:
     """Time the rebalances of a group on TOPIC: all members join, one more joins, and one leaves.
 
     Each time ends when every partition has an owner again. Give the topic at least as many partitions as members.
     """
-    from partita import Consumer
-
     group = group or f"partita-perf-{os.getpid()}"
     with connected(bootstrap) as admin:
         require_topics(admin, [topic])
         total = len(admin.describe_topics(topic)[0].partitions)
-        options = bootstrap.client_options(group_id=group, enable_auto_commit=False) | settings_of(settings)
+        options = bootstrap.client_options(group_id=group, enable_auto_commit=False) | client_settings
         with told_once(outages=True), ExitStack() as stack:
-            joined = [stack.enter_context(Consumer(options)) for _ in range(members - 1)]
+            joined = [stack.enter_context(partita.Consumer(options)) for _ in range(members - 1)]
             patience = Patience(joined[0], {})
             began = time.perf_counter()
             for consumer in joined:
                 consumer.subscribe([topic])
             first = _settled(joined, patience, total, began)
-            last = stack.enter_context(Consumer(options))
+            last = stack.enter_context(partita.Consumer(options))
             began = time.perf_counter()
             last.subscribe([topic])
             joins = _settled([*joined, last], patience, total, began)
@@ -160,7 +158,7 @@ def group_(
             leaves = _settled(joined, patience, total, began)
         admin.delete_groups(group)
     times = {"all_join_ms": first, "one_joins_ms": joins, "one_leaves_ms": leaves}
-    _tell({"members": members, "partitions": total, **times}, as_json)
+    _print({"members": members, "partitions": total, **times}, as_json)
 
 
 def _settled(members: Sequence[Consumer], patience: Patience, partitions: int, began: float) -> float:
@@ -198,7 +196,7 @@ def _latency_ms(took: list[float]) -> dict[str, float]:
     }
 
 
-def _tell(figures: dict[str, float], as_json: bool) -> None:
+def _print(figures: dict[str, float], as_json: bool) -> None:
     if as_json:
         print_json(figures)
         return

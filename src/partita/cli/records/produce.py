@@ -9,12 +9,14 @@ from typing import IO, TYPE_CHECKING, Any
 
 import click
 
-from partita.cli.address import Address, address_options, settings_of
-from partita.cli.connecting import patient_for, require_broker, writable_partitions
+import partita
+from partita.cli.address import Address, address_options, client_settings_option, settings_of
+from partita.cli.connecting import complete_topic, patient_for, require_broker, writable_partitions
 from partita.cli.records.formats import from_json, parse_delimiter
 from partita.cli.records.patience import told_once
 from partita.cli.terminal import say
-from partita.plurals import count
+from partita.errors import KafkaError
+from partita.wording import count
 
 if TYPE_CHECKING:
     from partita.producer.shell.client import DeliveryFuture, Producer
@@ -27,7 +29,7 @@ GIVE_UP_AFTER_S = 15
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """How input becomes records. `delimiter` None: one record per file; `null`: text that stands for a null."""
+    """How input is cut into records. `delimiter` None: one record per file; `null`: text that stands for a null."""
 
     delimiter: bytes | None
     key_separator: bytes | None
@@ -39,7 +41,7 @@ class Shape:
 
 
 @click.command()
-@click.argument("topic")
+@click.argument("topic", shell_complete=complete_topic)
 @click.argument("files", nargs=-1, type=click.File("rb"), metavar="[FILE]...")
 @address_options
 @click.option("--key", "-k", help="The key of every record.")
@@ -53,26 +55,22 @@ class Shape:
 @click.option("--null", "-Z", metavar="TEXT", help="A key or value that is exactly this text is null.")
 @click.option("--compression", "-z", type=click.Choice(["none", "gzip", "snappy", "lz4", "zstd"]), default="none")
 @click.option("--acks", type=click.Choice(["all", "1", "0"]), default="all", show_default=True)
-@click.option("--set", "settings", multiple=True, metavar="NAME=VALUE", help="Set a producer option by Kafka's name.")
+@client_settings_option("producer")
 @click.option("--quiet", "-q", is_flag=True, help="Print nothing if all goes well.")
 def produce(
     topic: str, files: tuple[IO[bytes], ...], bootstrap: Address, compression: str, acks: str,
-    settings: tuple[str, ...], quiet: bool, **given: Any,
+    client_settings: dict[str, str], quiet: bool, **given: Any,
 ) -> None:  # fmt: skip
     """Write each line of FILEs, or of standard input, as a record to TOPIC.
 
     Gives up if a record is not acknowledged within 15 s; --set delivery.timeout.ms=120000 waits longer.
     """
-    from partita import Producer
-    from partita.errors import KafkaError
-
     shape = _shape(given)
-    given_settings = settings_of(settings)
     options = bootstrap.client_options(compression_type=compression, acks=acks)
-    options |= patient_for(given_settings, options, GIVE_UP_AFTER_S) | given_settings
+    options |= patient_for(client_settings, options, GIVE_UP_AFTER_S) | client_settings
     require_broker(bootstrap)
     try:
-        with told_once(outages=False), Producer(options) as producer:
+        with told_once(outages=False), partita.Producer(options) as producer:
             partitions = writable_partitions(producer, topic)
             _check_partition(topic, partitions, shape.partition, "")
             sent = _send(producer, topic, _records(files, shape, topic, partitions))
@@ -167,12 +165,10 @@ def _short(line: bytes) -> str:
 
 
 def _send(producer: Producer, topic: str, records: Iterator[dict[str, Any]]) -> int:
-    """Send all records and return how many; raise the first failure, which says how many were written in spite of it.
+    """Send all records and return how many; raise the first failure, with the number written in spite of it.
 
-    Records before a line that is wrong are written.
+    Records before a faulty line are written.
     """
-    from partita.errors import KafkaError
-
     tells = sys.stderr.isatty()
     failures: list[Exception] = []
     sent = written = 0
@@ -204,7 +200,7 @@ def _send(producer: Producer, topic: str, records: Iterator[dict[str, Any]]) -> 
 
 
 def _with_count(failure: Exception, written: int, topic: str) -> Exception:
-    """The failure, saying how many records are in the topic all the same."""
-    told = failure.message if isinstance(failure, click.ClickException) else str(failure)
-    text = f"{told}; {count(written, 'record')} written to {topic} before that" if written else told
+    """Return the failure with the number of records that were written in spite of it."""
+    reason = failure.message if isinstance(failure, click.ClickException) else str(failure)
+    text = f"{reason}; {count(written, 'record')} written to {topic} before that" if written else reason
     return ValueError(text) if isinstance(failure, ValueError) else click.ClickException(text)

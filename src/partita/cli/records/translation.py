@@ -1,4 +1,4 @@
-"""Offsets of a copied topic: which offset of the copy stands for an offset of the original. Pure.
+"""Offsets of a copied topic: the offset of the copy for an offset of the original. Pure.
 
 A copy has other offsets than the original where the original has gaps (compaction, deleted records, transactions) or
 the copy held records before. Copied stretches without a gap are kept as one entry each.
@@ -24,7 +24,7 @@ class Translation:
     stretches: list[tuple[int, int, int]] = field(default_factory=list)
 
     def add(self, original: int, copy: int) -> None:
-        """Remember that the record at `original` was written at `copy`. Both rise from call to call."""
+        """Record that the record at `original` was written at `copy`. Both rise from call to call."""
         if self.stretches:
             first, first_copy, length = self.stretches[-1]
             if original == first + length and copy == first_copy + length:
@@ -33,9 +33,9 @@ class Translation:
         self.stretches.append((original, copy, 1))
 
     def committed(self, offset: int) -> int | None:
-        """The committed offset of the copy that skips no record the group has not read.
+        """Return the committed offset of the copy that skips no record the group has not read.
 
-        None if the offset lies before everything that was copied, so that nothing is known about it.
+        None if the offset lies before everything that was copied, where no translation is known.
         """
         place = bisect_right(self.stretches, (offset, -1, -1)) - 1
         following = self.stretches[place + 1] if place + 1 < len(self.stretches) else None
@@ -47,7 +47,7 @@ class Translation:
         return first_copy + min(offset - first, length)
 
     def as_text(self) -> str:
-        """The newest stretches, for the metadata of a commit: what a restart translates with."""
+        """Return the newest stretches as text for the metadata of a commit, to be read after a restart."""
         kept: list[str] = []
         room = TEXT_CHARACTERS_MAX - len(TEXT_PREFIX)
         for first, first_copy, length in reversed(self.stretches):
@@ -60,7 +60,7 @@ class Translation:
 
     @classmethod
     def from_text(cls, text: str | None) -> Translation:
-        """The translation of `as_text`; an empty one if the text is not from there."""
+        """Return the translation of `as_text`; an empty one for any other text."""
         if text is None or not text.startswith(TEXT_PREFIX):
             return cls()
         parts = [_STRETCH.fullmatch(part) for part in text.removeprefix(TEXT_PREFIX).split(",")]

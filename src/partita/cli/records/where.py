@@ -13,34 +13,36 @@ _AGO = re.compile(
 )
 _UNIT_MS = {"ms": 1, "s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000, "w": 604_800_000}
 EXPECTED = (
-    "earliest, latest, an offset, -N for the last N records, a time such as 2026-01-31T12:00, or an age such as 1h"
+    "earliest, latest, an offset, +N for after the first N records, -N for the last N, a time such as "
+    "2026-01-31T12:00, or an age such as 1h"
 )
 
 
 class Kind(Enum):
-    """What a position refers to."""
+    """The kinds of position."""
 
     EARLIEST = "earliest"
     LATEST = "latest"
     OFFSET = "offset"
+    AFTER = "after"
     LAST = "last"
     TIME = "time"
 
 
 @dataclass(frozen=True, slots=True)
 class Where:
-    """A position. `value` is the offset, the number of records before the end, or the time in ms."""
+    """A position. `value` is the offset, a number of records after the start or before the end, or the time in ms."""
 
     kind: Kind
     value: int = 0
 
     @property
     def is_time(self) -> bool:
-        """Does `offset` need what a look-up by time finds?"""
+        """Whether `offset` needs the result of a look-up by time."""
         return self.kind is Kind.TIME
 
     def offset(self, log_start: int, log_end: int, at_time: int | None) -> int:
-        """The offset in a partition, never outside its log. `at_time` is what a look-up by time found, if anything."""
+        """Return the offset in a partition, never outside its log. `at_time` is the result of a look-up by time."""
         match self.kind:
             case Kind.EARLIEST:
                 return log_start
@@ -48,6 +50,8 @@ class Where:
                 return log_end
             case Kind.OFFSET:
                 return min(max(self.value, log_start), log_end)
+            case Kind.AFTER:
+                return min(log_start + self.value, log_end)
             case Kind.LAST:
                 return max(log_start, log_end - self.value)
             case Kind.TIME:
@@ -57,7 +61,8 @@ class Where:
 def parse_where(text: str, now_ms: int) -> Where:
     """Parse a position; ages count back from `now_ms`, and dates without a zone are UTC. Raises ValueError.
 
-    Accepted are what `EXPECTED` lists, `@1769860800000` (ms since 1970) and ISO durations such as PT1H.
+    Accepted are what `EXPECTED` lists, `@1769860800000` or kcat's `s@1769860800000` (ms since 1970), and ISO durations
+    such as PT1H.
     """
     word = text.strip()
     match word.lower():
@@ -67,10 +72,10 @@ def parse_where(text: str, now_ms: int) -> Where:
             return Where(Kind.LATEST)
     if word.isdigit():
         return Where(Kind.OFFSET, int(word))
-    if word[:1] == "-" and word[1:].isdigit():
-        return Where(Kind.LAST, int(word[1:]))
-    if word[:1] == "@" and word[1:].isdigit():
-        return Where(Kind.TIME, int(word[1:]))
+    signed = re.fullmatch(r"([-+]|s?@)(\d+)", word)
+    if signed is not None:
+        kind = {"-": Kind.LAST, "+": Kind.AFTER}.get(signed[1], Kind.TIME)
+        return Where(kind, int(signed[2]))
     ago = _AGO.fullmatch(word)
     if ago is not None:
         unit = ago[2].lower()

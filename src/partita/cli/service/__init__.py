@@ -1,1 +1,1 @@
-"""What `partita broker` needs as a service: its configuration file, its log, copies of its data directory."""
+"""The service side of `partita broker`: its configuration file, its log, copies of its data directory."""

@@ -1,4 +1,4 @@
-"""The configuration that `partita broker` would run with, as TOML, each value with where it is from."""
+"""The configuration that `partita broker` would run with, as TOML, each value with its origin."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ ORIGINS = {
 
 
 def key_of(param: click.Parameter) -> str:
-    """What an option of the command is called in a configuration file: its name without the leading dashes."""
+    """Return the key of a command option in a configuration file: its name without the leading dashes."""
     return max(param.opts, key=len).removeprefix("--")
 
 
 def print_effective(ctx: click.Context, file: BrokerFile, settings: BrokerSettings) -> None:
-    """Check the settings as a start would, as far as nothing needs to be opened, and print them.
+    """Print the settings after the checks of a start that need nothing opened.
 
     Raises ConfigError.
     """
@@ -40,7 +40,7 @@ def print_effective(ctx: click.Context, file: BrokerFile, settings: BrokerSettin
 
 
 def effective(ctx: click.Context, file: BrokerFile, settings: BrokerSettings, config: BrokerConfig) -> Iterator[str]:
-    """The lines. Secrets are not among them; what is not given and has no default is a comment."""
+    """Yield the lines, without secrets; an option that is not given and has no default is a comment."""
     yield "[broker]"
     replaced = {"host", "port"} if "listeners" in settings.options else set()
     for param in ctx.command.params:
@@ -75,7 +75,7 @@ def _of_command(ctx: click.Context, key: str, name: str) -> str:
 
 
 def _toml(value: object) -> str:
-    """A value as TOML has it; JSON writes texts, numbers, truth values and lists the same way."""
+    """Return a value in TOML; JSON writes texts, numbers, truth values and lists the same way."""
     if isinstance(value, Mapping):
         raise AssertionError("tables are written line by line")
     return json.dumps(list(value) if isinstance(value, tuple) else value)

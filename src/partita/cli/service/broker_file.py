@@ -8,12 +8,20 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from partita.broker.bootstrap_topics import WantedTopic
 from partita.broker.config import BROKER_OPTIONS, ConfigError, find, parse, parse_topic_settings, removed_name
-from partita.broker.topics.wanted import WantedTopic
 from partita.broker.wire.listeners import PROTOCOLS
+from partita.lazy import later
 from partita.references import resolve_option
+
+if TYPE_CHECKING:
+    import difflib
+    import tomllib
+else:
+    difflib = later("difflib")
+    tomllib = later("tomllib")
 
 TABLES = ("broker", "options", "listeners", "users", "topics")
 LISTENER_KEYS = ("bind", "advertised", "protocol", "options")
@@ -22,7 +30,7 @@ TOPIC_KEYS = ("partitions", "replication", "options")
 
 @dataclass(frozen=True, slots=True)
 class BrokerFile:
-    """What a file says. `command` holds values of [broker] by the command's own words, dashes written."""
+    """The contents of a file. `command` holds values of [broker] by the command's own words, dashes written."""
 
     path: str = ""
     command: Mapping[str, object] = field(default_factory=dict)
@@ -32,9 +40,7 @@ class BrokerFile:
 
 
 def read_broker_file(path: str, command_keys: Iterable[str]) -> BrokerFile:
-    """Read and check a file. Raises ConfigError: the message names the file, what is wrong, and the nearest name."""
-    import tomllib
-
+    """Read and check a file. Raises ConfigError with the file, the error, and the nearest name."""
     try:
         with open(path, encoding="utf-8") as file:
             tables = tomllib.loads(file.read())
@@ -67,9 +73,7 @@ def _check_keys(given: Iterable[str], known: Iterable[str], what: str) -> None:
     known = list(known)
     for name in given:
         if name not in known:
-            from difflib import get_close_matches
-
-            near = get_close_matches(name.replace("_", "-"), known, n=1, cutoff=0.5)
+            near = difflib.get_close_matches(name.replace("_", "-"), known, n=1, cutoff=0.5)
             hint = f"; did you mean {near[0]}?" if near else f"; there are {', '.join(known)}"
             raise ConfigError(f"unknown {what}: {name}{hint}")
 

@@ -18,7 +18,7 @@ class JsonFormatter(logging.Formatter):
     """One JSON object per line: time, level, logger, message; an event's kind and values; a traceback."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """The line of a record. What is no plain value is written as text."""
+        """Return a record as a line. Values that are not plain are written as text."""
         line: dict[str, object] = {
             "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
             "level": record.levelname,

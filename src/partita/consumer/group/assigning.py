@@ -1,6 +1,6 @@
-"""What the group leader does: read the members' subscriptions, run the assignor, write the assignments.
+"""The group leader's work: read the members' subscriptions, run the assignor, write the assignments.
 
-Pure functions over the JoinGroup answer. A member whose bytes make no sense gets nothing; the others are served.
+Pure functions over the JoinGroup answer. A member whose bytes cannot be decoded gets nothing; the others are served.
 (Kafka: ConsumerCoordinator.onLeaderElected; consumer.md 5.3.)
 """
 
@@ -18,7 +18,7 @@ from partita.assignors.interface import (
     TopicMetadata,
 )
 from partita.assignors.payloads import decode_assignment, decode_subscription
-from partita.consumer.errors import IllegalStateError
+from partita.consumer.errors import ConsumerError, IllegalStateError
 from partita.protocol.metadata_view import MetadataView
 from partita.protocol.primitives import Buffer, MalformedRequest, Reader, Writer
 
@@ -49,7 +49,7 @@ def with_counts(snapshot: Snapshot, counts: Mapping[str, int]) -> Snapshot:
 
 @dataclass(frozen=True, slots=True)
 class Successor:
-    """What a static member's share says to the process that may take the member over before the next generation."""
+    """A note in a static member's share for the process that may take it over before the next generation."""
 
     counts: Mapping[str, int] | None = None
     """The group leader's share: how many partitions each topic had when it assigned."""
@@ -70,7 +70,7 @@ class Successor:
 
     @classmethod
     def of(cls, payload: Buffer) -> Successor:
-        """What the share says; nothing if another client wrote it."""
+        """Read the note of a share; empty if another client wrote the share."""
         try:
             _, user_data = decode_assignment(payload)
             if user_data is None or not user_data.startswith(_SUCCESSOR):
@@ -118,6 +118,15 @@ def assign(
     if protocol is RebalanceProtocol.COOPERATIVE and assignor.name != COOPERATIVE_STICKY:
         _check_nothing_moved(assignor.name, assignment, subscriptions)
     return {member: assignment.get(member, []) for member in subscriptions}
+
+
+def assignor_failed(assignor: Assignor | None, error: BaseException) -> ConsumerError:
+    """The error poll raises when an assignor raised, even `sys.exit()`: it may run in a thread of ours."""
+    if isinstance(error, ConsumerError):
+        return error
+    failure = IllegalStateError(f"assignor {assignor.name if assignor else ''}: {error!r}")
+    failure.__cause__ = error
+    return failure
 
 
 def _check_nothing_moved(name: str, assignment: Assignment, subscriptions: Mapping[str, Subscription]) -> None:

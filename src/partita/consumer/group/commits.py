@@ -2,6 +2,9 @@
 
 Commits leave in call order on the coordinator's one connection. A synchronous one is repeated while its errors may
 pass; an asynchronous one never. Only a stable member commits. (Kafka: ConsumerCoordinator.sendOffsetCommitRequest.)
+
+Deviation: A commit by call during a cooperative rebalance waits for its end if its partitions stay with the member.
+Kafka's consumer raises RebalanceInProgressException, or gives it to the callback.
 """
 
 from __future__ import annotations
@@ -14,19 +17,12 @@ from typing import Any, TypeAlias
 from partita.consumer.coordinator import Coordinator
 from partita.consumer.errors import CommitFailedError, RebalanceRunningError, RetriableCommitFailedError
 from partita.consumer.group.member import Generation, Member, MemberState
+from partita.consumer.partition_state import PartitionState
 from partita.consumer.reactions import Reaction, reaction
-from partita.consumer.request import (
-    Backoff,
-    CommitCallback,
-    Committed,
-    Note,
-    Operation,
-    Poll,
-    Request,
-)
-from partita.consumer.topic_partition import OffsetAndMetadata, TopicPartition
+from partita.consumer.request import Backoff, CommitCallback, Committed, Failed, Operation, Poll, Request
 from partita.errors import KafkaError, TopicAuthorizationFailedError, error_for
 from partita.now import Now
+from partita.offsets.topic_partition import OffsetAndMetadata, TopicPartition
 from partita.protocol.error_codes import ErrorCode
 from partita.protocol.messages.offset_commit import (
     OffsetCommitRequest,
@@ -35,6 +31,7 @@ from partita.protocol.messages.offset_commit import (
     OffsetCommitResponse,
 )
 from partita.protocol.primitives import ZERO_UUID
+from partita.wording import Note
 
 Offsets: TypeAlias = Mapping[TopicPartition, OffsetAndMetadata]
 NAMED_VERSION_MAX = 9
@@ -62,6 +59,8 @@ class PendingCommit:
     generation: Generation
     number: int
     callback: Callable[..., Any] | None = None
+    states: Mapping[TopicPartition, PartitionState | None] = field(default_factory=dict)
+    """Its partitions as they were assigned when it was made: another state means that they were taken away since."""
     topic_ids: Mapping[str, bytes] = field(default_factory=dict)
     """The ids of its topics when it was made, if it is to be refused for a topic that has only the name in common."""
     not_before_ms: int = 0
@@ -71,12 +70,12 @@ class PendingCommit:
 
     @property
     def is_repeated(self) -> bool:
-        """Does somebody wait for it, so that it is sent again while its error may pass?"""
+        """Whether a caller waits for it, so that it is sent again while its error may pass."""
         return self.kind in (Kind.SYNC, Kind.CLOSE)
 
     @property
     def is_automatic(self) -> bool:
-        """Did the consumer begin it by itself? Then a topic that is gone must not hold up the others."""
+        """Whether the consumer began it by itself. Then a deleted topic must not hold up the others."""
         return self.kind in (Kind.AUTO, Kind.PREPARE, Kind.CLOSE)
 
 
@@ -107,6 +106,8 @@ class Commits:
         """Of each partition, the number of the newest commit that succeeded."""
         self._told_missing: set[str] = set()
         self._next_auto_ms: int | None = None
+        self.is_patient = True
+        """May commits wait for the end of a rebalance?"""
         self.async_sent = 0
         self.async_done = 0
 
@@ -116,7 +117,9 @@ class Commits:
         """Commit these offsets, or all positions; what cannot even be sent fails at once."""
         wanted = self._positions() if offsets is None else dict(offsets)
         self._begun += 1
-        commit = PendingCommit(kind, wanted, Operation(), self._generation(), self._begun, callback)
+        assigned = self._member.subscription.assignment
+        states = {tp: assigned.get(tp) for tp in wanted}
+        commit = PendingCommit(kind, wanted, Operation(), self._generation(), self._begun, callback, states)
         self._leave_out_what_is_gone(commit)
         if commit.is_automatic:
             commit.topic_ids = {tp.topic: self._topic_id(tp.topic) for tp in commit.offsets}
@@ -125,7 +128,7 @@ class Commits:
         self.async_sent += kind is Kind.ASYNC
         if not commit.offsets:
             self._succeed(commit)
-        elif (refusal := self._refusal()) is not None:
+        elif not self._awaits_round(commit) and (refusal := self._refusal()) is not None:
             self._fail(commit, refusal)
         else:
             self._queue.append(commit)
@@ -171,6 +174,16 @@ class Commits:
         """Is no commit waiting or in flight?"""
         return not self._queue and not self._in_flight
 
+    @property
+    def is_possible(self) -> bool:
+        """Would the coordinator take a commit of this member now?"""
+        return self._refusal() is None
+
+    @property
+    def awaits_round(self) -> bool:
+        """Does a commit wait for the end of a rebalance?"""
+        return any(self._awaits_round(commit) for commit in self._queue)
+
     # Part
 
     def poll(self, now: Now) -> Poll:
@@ -186,7 +199,7 @@ class Commits:
             if commit.not_before_ms > now.mono_ms:
                 self._queue.append(commit)
                 poll.wake_in(commit.not_before_ms - now.mono_ms)
-            elif any(newer.number > commit.number for newer in self._in_flight):
+            elif any(newer.number > commit.number for newer in self._in_flight) or self._awaits_round(commit):
                 self._queue.append(commit)
             elif (refusal := self._refusal()) is not None:
                 self._fail(commit, refusal)
@@ -206,6 +219,8 @@ class Commits:
         for topic in response.topics:
             name = topic.name or names.get(topic.topic_id, "")
             for partition in topic.partitions:
+                if partition.error_code == ErrorCode.NONE:
+                    continue
                 do, tp = reaction("OffsetCommit", partition.error_code), TopicPartition(name, partition.partition_index)
                 if do is Reaction.COLLECT:
                     unauthorized.add(name)
@@ -244,14 +259,30 @@ class Commits:
             "The time between polls exceeded max_poll_interval_ms, or the group forgot it"
         )
 
+    def _awaits_round(self, commit: PendingCommit) -> bool:
+        """Is this commit by call to be sent when the rebalance under way is over, whose outcome no poll has to hear?"""
+        member = self._member
+        if not member.is_rebalancing or commit.is_automatic or not self.is_patient or not self._is_owned(commit):
+            return False
+        commit.operation.value = commit.operation.value or RebalanceRunningError("the group is rebalancing")
+        return not any(isinstance(event, Failed) for event in member.events)
+
+    def _is_owned(self, commit: PendingCommit) -> bool:
+        """Did its partitions stay this member's, through whichever generations, since the commit was made?"""
+        member, assigned = self._member, self._member.subscription.assignment
+        if not member.subscription.is_group or commit.memberships_lost != member.memberships_lost:
+            return False
+        return all(state is not None and assigned.get(tp) is state for tp, state in commit.states.items())
+
     def _generation(self) -> Generation:
         """As whom to commit now."""
         return self._member.generation if self._member.subscription.is_group else Generation()
 
     def _is_still_ours(self, commit: PendingCommit) -> bool:
-        """May this commit still be sent? An epoch of the consumer protocol grows while the partitions stay ours."""
+        """May this commit still be sent? Generations and epochs pass while the partitions stay ours."""
         member = self._member
-        if member.by_epochs and member.subscription.is_group and commit.memberships_lost == member.memberships_lost:
+        is_member = member.subscription.is_group and commit.memberships_lost == member.memberships_lost
+        if is_member and (member.by_epochs or self._is_owned(commit)):
             commit.generation = member.generation
         return commit.generation == self._generation()
 
@@ -325,7 +356,7 @@ class Commits:
                 member.request_rejoin("commit answered REBALANCE_IN_PROGRESS")
                 self._fail(commit, RebalanceRunningError("the group is rebalancing; poll, then commit again"))
             case Reaction.FORGET_GENERATION | Reaction.FORGET_MEMBER:
-                self._no_member(commit, ErrorCode(code), is_current)
+                self._no_member(commit, ErrorCode(code), is_current, now)
             case _:
                 group = member.config.group_id or ""
                 self._fail(commit, error_for(code, str(tp), operation="READ", names=[group]))
@@ -341,8 +372,11 @@ class Commits:
         else:
             self._fail(commit, self._moved_on(told))
 
-    def _no_member(self, commit: PendingCommit, code: ErrorCode, is_current: bool) -> None:
+    def _no_member(self, commit: PendingCommit, code: ErrorCode, is_current: bool, now: Now) -> None:
         member = self._member
+        if not is_current and commit.is_repeated and self._is_owned(commit):
+            self._may_pass(commit, error_for(code, "a newer generation is there"), now)
+            return
         if not is_current and member.state is MemberState.PREPARING_REBALANCE:
             self._fail(commit, RebalanceRunningError("a newer generation is being made; poll, then commit again"))
             return

@@ -1,4 +1,4 @@
-"""What both protocols give the consumer: a membership in a group, driven by `poll` and the application's calls."""
+"""The membership in a group under either protocol, driven by `poll` and the application's calls."""
 
 from __future__ import annotations
 
@@ -11,11 +11,13 @@ from partita.now import Now
 class GroupMembership(Part, Protocol):
     """`poll` is asked all the time; the application's callbacks run only while `app_polling`.
 
-    `is_held` makes the next rebalance, or the next reconciliation, wait.
+    `is_held` makes the next rebalance, or the next reconciliation, wait; `is_awaited` has one that is under way go on
+    between two polls, as far as no callback is due.
     """
 
     app_polling: bool
     is_held: bool
+    is_awaited: bool
 
     @property
     def is_joining(self) -> bool:
@@ -41,4 +43,4 @@ class GroupMembership(Part, Protocol):
         """The callback that is owed before leaving, if something is owned."""
 
     def leave(self, reason: str, *, static_too: bool = False, remain: bool = False) -> list[Request]:
-        """Forget the membership; the requests that tell the coordinator."""
+        """Forget the membership; return the requests that leave the group."""

@@ -1,4 +1,4 @@
-"""What a heartbeat of the consumer protocol says: everything while joining, later only what has changed.
+"""The fields of a heartbeat of the consumer protocol: all of them while joining, later only those that have changed.
 
 (Kafka: ConsumerHeartbeatRequestManager.HeartbeatState; consumer.md 12.2.)
 """
@@ -29,7 +29,7 @@ class _Asked(NamedTuple):
 
 
 class HeartbeatFields:
-    """Remembers what the coordinator was told last. `forget` after anything that leaves it in doubt."""
+    """Remembers the fields that the coordinator has. Call `forget` when it may not have received the last ones."""
 
     def __init__(self, config: ConsumerConfig) -> None:
         self._config = config
@@ -41,7 +41,7 @@ class HeartbeatFields:
         self._asked = None
 
     def has_news(self, subscription: Subscription) -> bool:
-        """Does the application want other topics than the coordinator was told?"""
+        """Whether the application wants other topics than the last heartbeat named."""
         return self._asked is not None and self._asked != _asked(subscription)
 
     def message(

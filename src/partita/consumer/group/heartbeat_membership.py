@@ -17,7 +17,7 @@ from partita.consumer.group.rebalance import Commit, Script, ScriptRunner, raise
 from partita.consumer.group.reconciliation import Reconciliation
 from partita.consumer.metadata import Metadata
 from partita.consumer.reactions import Reaction, reaction
-from partita.consumer.request import Backoff, Event, Failed, Lost, Note, Poll, Request, Revoked
+from partita.consumer.request import Backoff, Event, Failed, Lost, Poll, Request, Revoked
 from partita.errors import error_for
 from partita.now import Now
 from partita.protocol.error_codes import ErrorCode
@@ -25,6 +25,7 @@ from partita.protocol.messages.consumer_group_heartbeat import (
     ConsumerGroupHeartbeatAssignment,
     ConsumerGroupHeartbeatResponse,
 )
+from partita.wording import Note
 
 PATTERNS_FROM_VERSION = 1
 """The first version of the heartbeat that carries a pattern."""
@@ -50,6 +51,7 @@ class HeartbeatMembership:
         self.member = member
         self.app_polling = False
         self.is_held = False
+        self.is_awaited = False
         self._member_id = member_id
         self._metadata = metadata
         self._coordinator = coordinator
@@ -135,7 +137,8 @@ class HeartbeatMembership:
     def _leave_for_silence(self, now: Now, poll: Poll) -> None:
         """Give up the place in the group; what was held is lost at the next poll, which joins again.
 
-        Deviation: Kafka's consumer looks at the time between polls only when a heartbeat is due, up to 5 s late.
+        Deviation: Partita's KIP-848 consumer leaves as soon as `max.poll.interval.ms` is over, where Kafka's looks only
+        when a heartbeat is due, up to 5 s late.
         """
         config, gap = self.member.config, now.mono_ms - self._polled_at_ms
         text = (
@@ -182,7 +185,7 @@ class HeartbeatMembership:
         self._reconciling_since_ms = self._now.mono_ms
 
     def _lose(self) -> Script:
-        """What was held is gone already, and may have another owner."""
+        """Drop the partitions held, and report them as lost: they may have another owner already."""
         subscription = self.member.subscription
         owned = tuple(sorted(subscription.assignment))
         error = (yield Lost(owned)) if owned else None

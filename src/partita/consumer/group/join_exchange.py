@@ -13,10 +13,11 @@ from partita.assignors.interface import Assignor, RebalanceProtocol
 from partita.assignors.interface import Subscription as Claim
 from partita.assignors.payloads import encode_assignment, encode_subscription
 from partita.consumer.coordinator import Coordinator
-from partita.consumer.errors import ConsumerError, IllegalStateError
+from partita.consumer.errors import IllegalStateError
 from partita.consumer.group.assigning import (
     Successor,
     assign,
+    assignor_failed,
     read_subscriptions,
     topic_metadata,
     with_counts,
@@ -24,12 +25,13 @@ from partita.consumer.group.assigning import (
 from partita.consumer.group.member import REASON_LENGTH_MAX, Generation, Member, MemberState
 from partita.consumer.metadata import Metadata
 from partita.consumer.reactions import Reaction, reaction
-from partita.consumer.request import Backoff, Failed, Note, Poll, Request
+from partita.consumer.request import Backoff, Failed, Poll, Request
 from partita.errors import InconsistentGroupProtocolError, error_for
 from partita.now import Now
 from partita.protocol.error_codes import ErrorCode
 from partita.protocol.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol, JoinGroupResponse
 from partita.protocol.messages.sync_group import SyncGroupRequest, SyncGroupRequestAssignment, SyncGroupResponse
+from partita.wording import Note
 
 PROTOCOL_TYPE = "consumer"
 JOIN_TIMEOUT_EXTRA_MS = 5_000
@@ -139,9 +141,14 @@ class JoinExchange:
         member = self._member
         topics = sorted(member.subscription.topics)
         eager = member.config.protocol is not RebalanceProtocol.COOPERATIVE
+        user_data = None
+        try:
+            user_data = assignor.subscription_user_data(topics)
+        except BaseException as error:
+            member.events.append(Failed(assignor_failed(assignor, error)))
         return Claim(
             topics=topics,
-            user_data=assignor.subscription_user_data(topics),
+            user_data=user_data,
             owned_partitions=() if eager else tuple(member.subscription.assignment),
             generation_id=member.generation.id,
             rack_id=member.config.client_rack or None,
@@ -180,11 +187,12 @@ class JoinExchange:
         claims = read_subscriptions(response.members)
         topics = topic_metadata(self._metadata.view, member.subscription.group_topics)
         protocol = member.config.protocol or RebalanceProtocol.EAGER
+        assignor = None
         try:
             assignor = self.assignor(response.protocol_name or "")
             shares = assign(assignor, topics, claims, protocol)
-        except Exception as error:
-            self._fail_now(error if isinstance(error, ConsumerError) else IllegalStateError(f"assignor: {error!r}"))
+        except BaseException as error:
+            self._fail_now(assignor_failed(assignor, error))
             return []
         given = frozenset(tp[0] for share in shares.values() for tp in share)
         member.subscription.group_topics |= given
@@ -266,7 +274,7 @@ class JoinExchange:
         """Go on where the process before this one stopped, whose share the coordinator has kept (decision 0120).
 
         A group leader watches the topics from the assignment on, not from its return. Before version 9 of JoinGroup a
-        returning leader is told that it follows; the counts in its own share say that it leads.
+        returning leader gets a follower's answer; the counts in its own share show that it leads.
         """
         member = self._member
         topics = member.subscription.metadata_topics

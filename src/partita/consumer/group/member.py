@@ -11,9 +11,10 @@ from enum import Enum
 
 from partita.consumer.config import ConsumerConfig
 from partita.consumer.group.assigning import Snapshot, take_snapshot
-from partita.consumer.request import Event, Note
+from partita.consumer.request import Event
 from partita.consumer.subscription import Subscription
 from partita.protocol.metadata_view import MetadataView
+from partita.wording import Note
 
 REASON_LENGTH_MAX = 255
 
@@ -55,9 +56,10 @@ CONSUMER_MOVES = {
 }
 """Where a member of the consumer protocol (KIP-848) may go from each state.
 
-Kafka's PREPARE_LEAVING and LEAVING are missing: here the callback that leaving owes runs before the membership is told,
-and the heartbeat that leaves is sent in the same turn. Deviation: Kafka's consumer cannot subscribe again after a fatal
-error; here `unsubscribe` ends the error.
+Kafka's PREPARE_LEAVING and LEAVING are missing: here the callback that leaving owes runs before the membership learns
+of the leave, and the heartbeat that leaves is sent in the same turn.
+
+Deviation: `unsubscribe` of Partita's consumer ends a fatal error, where Kafka's consumer cannot subscribe again.
 """
 
 
@@ -132,7 +134,7 @@ class Member:
         return self.config.group_instance_id is not None
 
     def request_rejoin(self, reason: str) -> None:
-        """Join again at the next poll; the first reason of an episode is the one that is told."""
+        """Join again at the next poll; of several reasons before that join, the first is reported."""
         if not self.rejoin_needed:
             self.rejoin_reason = reason[:REASON_LENGTH_MAX]
             self.events.append(Note("rejoin", f"joining group {self.config.group_id} again: {reason}"))
@@ -174,7 +176,7 @@ class Member:
         self.generation = generation
 
     def metadata_snapshot(self) -> Snapshot:
-        """What the leader's assignment depends on, as the metadata says now."""
+        """The current metadata that the leader's assignment depends on."""
         topics = self.subscription.metadata_topics
         return take_snapshot(self.view, topics, with_racks=bool(self.config.client_rack))
 

@@ -18,12 +18,13 @@ from partita.consumer.group.member import Generation, Member, MemberState
 from partita.consumer.group.rebalance import Commit, Rebalance, ScriptRunner
 from partita.consumer.metadata import Metadata
 from partita.consumer.reactions import Reaction, reaction
-from partita.consumer.request import Event, Failed, Lost, Note, Poll, Request, Revoked
+from partita.consumer.request import Event, Failed, Lost, Poll, Request, Revoked
 from partita.errors import error_for
 from partita.now import Now
 from partita.protocol.error_codes import ErrorCode
 from partita.protocol.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
 from partita.protocol.messages.leave_group import LeaveGroupRequest, LeaveGroupResponse, MemberIdentity
+from partita.wording import Note
 
 _BEATING = (MemberState.COMPLETING_REBALANCE, MemberState.STABLE)
 
@@ -42,6 +43,7 @@ class Membership:
         self.member = member
         self.app_polling = False
         self.is_held = False
+        self.is_awaited = False
         self.timers = HeartbeatTimers(member.config, uniform)
         self._metadata = metadata
         self._coordinator = coordinator
@@ -87,7 +89,8 @@ class Membership:
             self.timers.polled(now)
         if member.state in _BEATING:
             self._beat(now, poll)
-        if self.app_polling and not self._runner.awaits_callback and member.subscription.is_group:
+        may_advance = self.app_polling or (self.is_awaited and member.is_rebalancing and not member.needs_join_prepare)
+        if may_advance and not self._runner.awaits_callback and member.subscription.is_group:
             self._advance(now, poll)
         poll.add(self._exchange.poll(self))
         followup, self.followup = self.followup, []

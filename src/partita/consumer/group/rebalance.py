@@ -1,4 +1,4 @@
-"""What happens around a join, step by step: before JoinGroup, and after the assignment came.
+"""The steps around a join: before JoinGroup, and after the assignment has arrived.
 
 Each script is a generator: it yields an event whose callback the application has to run and is sent that callback's
 error, or yields None to be resumed at a later poll. (Kafka: ConsumerCoordinator.onJoinPrepare, onJoinComplete;
@@ -13,12 +13,14 @@ from typing import TypeAlias
 from partita.assignors.interface import RebalanceProtocol
 from partita.assignors.payloads import decode_assignment
 from partita.consumer.errors import IllegalStateError, RebalanceListenerError, RetriableCommitFailedError, WakeupError
+from partita.consumer.group.assigning import assignor_failed
 from partita.consumer.group.join_exchange import JoinExchange
 from partita.consumer.group.member import Member
-from partita.consumer.request import Assigned, Event, Failed, Lost, Note, Operation, Revoked
-from partita.consumer.topic_partition import TopicPartition
+from partita.consumer.request import Assigned, Event, Failed, Lost, Operation, Revoked
 from partita.now import Now
+from partita.offsets.topic_partition import TopicPartition
 from partita.protocol.primitives import MalformedRequest
+from partita.wording import Note
 
 Script: TypeAlias = Generator[Event | None, BaseException | None, None]
 Commit: TypeAlias = Callable[[], Operation | None]
@@ -77,7 +79,7 @@ class ScriptRunner:
 
 
 def commit_first(member: Member, commit: Commit, clock: Callable[[], Now]) -> Script:
-    """Commit before partitions go; retried for as long as max_poll_interval_ms, so that it holds nobody up for ever."""
+    """Commit before partitions are given up; retried for max_poll_interval_ms at most, as the group waits meanwhile."""
     config, now = member.config, clock()
     deadline_ms = now.mono_ms + config.max_poll_interval_ms
     operation = commit()
@@ -187,7 +189,10 @@ class Rebalance:
             subscription.adopt_topics(tp.topic for tp in assigned)
             member.joined_topics = subscription.topics
         assignor = self._exchange.assignor(member.generation.protocol)
-        assignor.on_assignment(assigned, member.generation.id)
+        try:
+            assignor.on_assignment(assigned, member.generation.id)
+        except BaseException as raised:
+            member.events.append(Failed(assignor_failed(assignor, raised)))
         subscription.assign_by_group(assigned, await_callback=True)
         yield from self._tell_assigned(added, error)
 

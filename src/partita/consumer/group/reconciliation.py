@@ -14,8 +14,8 @@ from partita.consumer.group.member import Member
 from partita.consumer.group.rebalance import Commit, Script, commit_first, raise_later
 from partita.consumer.metadata import Metadata
 from partita.consumer.request import Assigned, Revoked
-from partita.consumer.topic_partition import TopicPartition
 from partita.now import Now
+from partita.offsets.topic_partition import TopicPartition
 
 
 class Reconciliation:
@@ -42,10 +42,10 @@ class Reconciliation:
 
     @property
     def owned(self) -> tuple[int, frozenset[TopicIdPartition]]:
-        """What the coordinator is to hear, with a number that grows with every reconciliation.
+        """The partitions to report to the coordinator, with a number that grows with every reconciliation.
 
-        What a target adds counts as owned before it is reached: it may be taken before the answer to the report comes,
-        and a coordinator that heard nothing of it could meanwhile give it to another member.
+        Partitions that a target adds count as owned before it is reached: they may be taken before the answer to the
+        report arrives, and a coordinator that does not know could meanwhile give them to another member.
         """
         return self.number, (self.held or frozenset()) | frozenset(self._resolved().values())
 

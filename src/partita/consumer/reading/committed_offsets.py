@@ -12,9 +12,9 @@ from typing import Any, TypeAlias
 from partita.consumer.coordinator import Coordinator
 from partita.consumer.reactions import Reaction, reaction
 from partita.consumer.request import Backoff, Operation, Poll, Request
-from partita.consumer.topic_partition import OffsetAndMetadata, TopicPartition
 from partita.errors import KafkaError, TopicAuthorizationFailedError, error_for
 from partita.now import Now
+from partita.offsets.topic_partition import OffsetAndMetadata, TopicPartition
 from partita.protocol.error_codes import ErrorCode
 from partita.protocol.messages.offset_fetch import (
     OffsetFetchRequest,
@@ -26,7 +26,7 @@ from partita.protocol.messages.offset_fetch import (
 NAMED_VERSION_MAX = 9
 Found: TypeAlias = dict[TopicPartition, OffsetAndMetadata | None]
 Asker: TypeAlias = tuple[str | None, int]
-"""Member id and epoch of a member of the consumer protocol; `NOBODY` for everybody else."""
+"""Member id and epoch of a member of the consumer protocol; (None, -1) for all other consumers."""
 NOBODY: Asker = (None, -1)
 
 

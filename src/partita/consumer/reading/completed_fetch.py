@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from partita.consumer.errors import CorruptRecordError
-from partita.consumer.topic_partition import TopicPartition
 from partita.errors import KafkaError
+from partita.offsets.topic_partition import TopicPartition
 from partita.records.batch import InvalidBatch, Record
 from partita.records.fetched_batches import FetchedBatches, FetchedRecords
 
@@ -95,5 +95,5 @@ class CompletedFetch:
 
 
 def no_progress(size: int) -> str:
-    """What to say of an answer that holds less than one batch."""
+    """The error text for an answer that holds less than one batch."""
     return f"{size} bytes and no whole batch: the consumer cannot make progress; raise max_partition_fetch_bytes"

@@ -13,9 +13,9 @@ from partita.consumer.reading.fetch_session import FetchSession, FetchSlot
 from partita.consumer.reading.positions import Positions
 from partita.consumer.request import Request
 from partita.consumer.subscription import Subscription
-from partita.consumer.topic_partition import TopicPartition
 from partita.errors import error_for
 from partita.now import Now
+from partita.offsets.topic_partition import TopicPartition
 from partita.protocol.error_codes import ErrorCode
 from partita.protocol.messages.fetch import FetchResponse, PartitionData
 from partita.protocol.metadata_view import Node
@@ -33,10 +33,10 @@ class FetchAnswers:
         self._positions = positions
         self._resting: dict[TopicPartition, int] = {}
         self.remark: Callable[[str], None] | None = None
-        """Told which data of an answer is not used, if anybody wants to know."""
+        """Called with a line for the log when data of an answer is not used; None unless the log is at DEBUG."""
 
     def wait_ms(self, tp: TopicPartition, now: Now) -> int:
-        """How long a partition still rests after an error."""
+        """Milliseconds until a partition may be fetched again after an error."""
         if not self._resting:
             return 0
         until = self._resting.get(tp, 0)
@@ -53,7 +53,7 @@ class FetchAnswers:
         response: FetchResponse,
         now: Now,
     ) -> list[CompletedFetch] | None:
-        """What is to be handed out, in the order of the answer; None when the answer must not be used."""
+        """Return the data to hand out, in the order of the answer; None when the answer must not be used."""
         code = ErrorCode(response.error_code)
         parts = self._parts(session, response)
         throttled = response.throttle_time_ms > 0

@@ -13,14 +13,14 @@ from partita.consumer.errors import CorruptRecordError
 from partita.consumer.partition_state import PartitionState, Position
 from partita.consumer.reading.completed_fetch import CompletedFetch
 from partita.consumer.subscription import Subscription
-from partita.consumer.topic_partition import TopicPartition
 from partita.errors import KafkaError
+from partita.offsets.topic_partition import TopicPartition
 from partita.records.batch import Record
 
 
 @dataclass(slots=True)
 class Collected:
-    """What one poll hands out; `has_moved` also when only positions advanced."""
+    """The records that one poll hands out; `has_moved` also when only positions advanced."""
 
     records: dict[TopicPartition, list[Record]] = field(default_factory=dict)
     has_moved: bool = False
@@ -33,7 +33,7 @@ class FetchBuffer:
         self._subscription = subscription
         self._answers: deque[CompletedFetch] = deque()
         self.remark: Callable[[str], None] | None = None
-        """Told why data is dropped or held back, if anybody wants to know."""
+        """Called with a line for the log when data is dropped or held back; None unless the log is at DEBUG."""
 
     def __len__(self) -> int:
         return len(self._answers)
@@ -163,6 +163,18 @@ class FetchBuffer:
             first.put_back(some)
             position = state.position
             state.advance(Position(some[0].offset, some[0].leader_epoch, position.leader, position.leader_epoch))
+
+    def pass_over(self, tp: TopicPartition, offset: int, end: int) -> None:
+        """Go on at `end`, without the record that was put back at `offset`, unless the position is elsewhere by now."""
+        state = self._subscription.assignment.get(tp)
+        if state is None or state.position is None or state.position.offset != offset:
+            return
+        first = next((fetch for fetch in self._answers if fetch.tp == tp), None)
+        if first is not None and first.next_offset == offset and end == offset + 1:
+            first.take(1)
+            end = first.next_offset
+        position = state.position
+        state.advance(Position(end, position.offset_epoch, position.leader, position.leader_epoch))
 
     def take_fetches(self) -> list[CompletedFetch]:
         """All answers that could be handed out, whole; the caller reports how far it got with `handed_out`."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from partita.consumer.topic_partition import TopicPartition
+from partita.offsets.topic_partition import TopicPartition
 from partita.protocol.error_codes import ErrorCode
 from partita.protocol.primitives import ZERO_UUID
 
@@ -15,7 +15,7 @@ INITIAL_EPOCH, FINAL_EPOCH = 0, -1
 
 @dataclass(frozen=True, slots=True)
 class FetchSlot:
-    """What is asked of one partition."""
+    """The fields of a fetch for one partition."""
 
     offset: int
     max_bytes: int
@@ -25,7 +25,7 @@ class FetchSlot:
 
 @dataclass(frozen=True, slots=True)
 class SessionRequest:
-    """What the next request of a session carries."""
+    """The content of a session's next request."""
 
     session_id: int
     epoch: int
@@ -43,10 +43,13 @@ class FetchSession:
         self.epoch = INITIAL_EPOCH
         self.slots: dict[TopicPartition, FetchSlot] = {}
         self._names: dict[bytes, str] = {}
+        self._uses_topic_ids = True
 
     def build(self, wanted: Mapping[TopicPartition, FetchSlot]) -> SessionRequest:
         """A full request on a new session, else what has changed; changed partitions go to the end of the order."""
-        with_ids = all(slot.topic_id != ZERO_UUID for slot in wanted.values())
+        if wanted == self.slots and self.epoch not in (INITIAL_EPOCH, FINAL_EPOCH):
+            return SessionRequest(self.session_id, self.epoch, {}, [], False, self._uses_topic_ids)
+        with_ids = self._uses_topic_ids = all(slot.topic_id != ZERO_UUID for slot in wanted.values())
         self._names = {slot.topic_id: tp.topic for tp, slot in wanted.items()}
         if self.epoch == INITIAL_EPOCH or self.epoch == FINAL_EPOCH:
             self.slots = dict(wanted)

@@ -8,19 +8,19 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from partita.consumer.config import ConsumerConfig
 from partita.consumer.metadata import Metadata
-from partita.consumer.partition_state import PartitionState
+from partita.consumer.partition_state import PartitionState, Position
 from partita.consumer.reading.fetch_answer import FetchAnswers
 from partita.consumer.reading.fetch_buffer import FetchBuffer
 from partita.consumer.reading.fetch_session import FetchSession, FetchSlot, SessionRequest
 from partita.consumer.reading.positions import Positions
 from partita.consumer.request import Backoff, Poll, Request
 from partita.consumer.subscription import Subscription
-from partita.consumer.topic_partition import TopicPartition
 from partita.now import Now
+from partita.offsets.topic_partition import TopicPartition
 from partita.protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic, ForgottenTopic
 from partita.protocol.metadata_view import Node
 
@@ -34,6 +34,14 @@ class _Broker:
     in_flight: Request | None = None
     failures: int = 0
     not_before_ms: int = 0
+
+
+class _Place(NamedTuple):
+    """Which broker is asked for what, as long as the partition stands at this position."""
+
+    position: Position
+    node: Node
+    slot: FetchSlot
 
 
 class Fetching:
@@ -55,14 +63,19 @@ class Fetching:
         self._positions = positions
         self._backoff = Backoff(config.retry_backoff_ms, config.retry_backoff_max_ms, uniform)
         self._brokers: dict[int, _Broker] = {}
+        self._places: dict[TopicPartition, _Place] = {}
+        """Of the positions that leaders are asked for, until the metadata change: most stand still between fetches."""
+        self._places_version = -1
+        self._leaders_known: tuple[int, int] = (-1, -1)
+        """The versions of metadata and assignment at which every partition held has a leader."""
         self._answers = FetchAnswers(config, subscription, metadata, positions)
         self._remark: Callable[[str], None] | None = None
         self.is_closed = False
         self.is_stopped = False
-        """The membership is lost: what is still assigned belongs to others, as the next poll will tell."""
+        """The membership is lost: partitions still assigned may belong to others, as the next poll will report."""
 
     def on_remark(self, remark: Callable[[str], None] | None) -> None:
-        """Have fetches told, and data that is dropped or held back; None ends that."""
+        """Call `remark` with a line for each fetch and for data that is dropped or held back; None ends that."""
         self._remark = self._answers.remark = self._buffer.remark = remark
 
     # Asking
@@ -83,23 +96,30 @@ class Fetching:
         if room <= 0:
             return poll
         held = self._held_brokers()
+        if self._are_all_held(held):
+            return poll
+        self._follow_metadata()
         wanted: dict[int, dict[TopicPartition, FetchSlot]] = {}
         nodes: dict[int, Node] = {}
         for tp, state in self._subscription.assignment.items():
             if not state.is_fetchable or self._positions.is_blocked(tp):
                 continue
-            node = self._node_for(tp, state, now)
-            if node is None:
+            place = self._places.get(tp)
+            if place is None or place.position is not state.position or state.preferred_replica >= 0:
+                place = self._place(tp, state, now)
+            if place is None:
                 self._metadata.request_update()
                 continue
             wait = self._answers.wait_ms(tp, now)
             if wait > 0:
                 poll.wake_in(wait)
                 continue
+            node = place.node
             if node.id in held:
                 continue
-            nodes[node.id] = node
-            wanted.setdefault(node.id, {})[tp] = self._slot(tp, state)
+            if node.id not in wanted:
+                nodes[node.id], wanted[node.id] = node, {}
+            wanted[node.id][tp] = place.slot
         for node_id, slots in wanted.items():
             self._ask(nodes[node_id], slots, room, now, poll)
         return poll
@@ -113,6 +133,21 @@ class Fetching:
                 held.add(fetch.node_id)
         return held
 
+    def _are_all_held(self, held: set[int]) -> bool:
+        """Whether no partition can be asked for, so that none has to be looked at; an answer brings the next look."""
+        view, versions = self._metadata.view, (self._metadata.view.version, self._subscription.version)
+        if not held.issuperset(view.nodes):
+            return False
+        if self._leaders_known != versions and all(view.leader(*tp) for tp in self._subscription.assignment):
+            self._leaders_known = versions
+        return self._leaders_known == versions
+
+    def _follow_metadata(self) -> None:
+        """Forget the places when leaders, epochs or ids of topics may be others."""
+        if self._places_version != self._metadata.view.version:
+            self._places_version = self._metadata.view.version
+            self._places.clear()
+
     def _node_for(self, tp: TopicPartition, state: PartitionState, now: Now) -> Node | None:
         view = self._metadata.view
         if state.preferred_replica >= 0:
@@ -123,15 +158,17 @@ class Fetching:
             state.preferred_replica = -1
         return view.leader(*tp)
 
-    def _slot(self, tp: TopicPartition, state: PartitionState) -> FetchSlot:
-        assert state.position is not None, "a fetchable partition has a position"
-        view = self._metadata.view
-        return FetchSlot(
-            state.position.offset,
-            self._config.max_partition_fetch_bytes,
-            view.leader_epoch(*tp),
-            view.topic_id(tp.topic),
-        )
+    def _place(self, tp: TopicPartition, state: PartitionState, now: Now) -> _Place | None:
+        """Return which broker to ask for which slot; None while no leader is known."""
+        node, view, position = self._node_for(tp, state, now), self._metadata.view, state.position
+        if node is None:
+            return None
+        assert position is not None, "a fetchable partition has a position"
+        size, epoch = self._config.max_partition_fetch_bytes, view.leader_epoch(*tp)
+        place = _Place(position, node, FetchSlot(position.offset, size, epoch, view.topic_id(tp.topic)))
+        if state.preferred_replica < 0:
+            self._places[tp] = place
+        return place
 
     def _ask(self, node: Node, slots: dict[TopicPartition, FetchSlot], room: int, now: Now, poll: Poll) -> None:
         broker = self._brokers.setdefault(node.id, _Broker())

@@ -13,9 +13,9 @@ from typing import Any, TypeAlias
 from partita.consumer.metadata import Metadata
 from partita.consumer.reactions import Reaction, reaction
 from partita.consumer.request import Backoff, Operation, Part, Poll, Request
-from partita.consumer.topic_partition import OffsetAndTimestamp, TopicPartition
 from partita.errors import TopicAuthorizationFailedError
 from partita.now import Now
+from partita.offsets.topic_partition import OffsetAndTimestamp, TopicPartition
 from partita.protocol.messages.list_offsets import (
     ListOffsetsPartition,
     ListOffsetsRequest,
@@ -68,7 +68,7 @@ def answers(response: ListOffsetsResponse) -> Iterator[tuple[TopicPartition, Rea
 
 
 def asked(request: Request) -> dict[TopicPartition, int]:
-    """What a request asked for."""
+    """Return the timestamps that a request asked for, by partition."""
     return {
         TopicPartition(topic.name, p.partition_index): p.timestamp
         for topic in request.message.topics
@@ -111,7 +111,7 @@ class OffsetLookups:
         return operation
 
     def cancel(self, operation: Operation) -> None:
-        """Nobody waits for this operation any longer."""
+        """Drop this operation: its caller no longer waits for it."""
         self._asks = [a for a in self._asks if a.operation is not operation]
 
     def poll(self, now: Now) -> Poll:

@@ -1,7 +1,7 @@
 """Which partitions the application has read to their ends, and which of these ends are news.
 
-The end of a partition is its high watermark as the last answer told it, or the last stable offset under
-read_committed. It is reached when the application stands there: nothing of the partition is in hand any more.
+The end of a partition is its high watermark in the last answer, or the last stable offset under read_committed. It is
+reached when the application's position is there: no fetched records of the partition are left.
 (librdkafka: enable.partition.eof.)
 """
 
@@ -10,11 +10,11 @@ from __future__ import annotations
 from partita.consumer.group.member import Member
 from partita.consumer.partition_state import UNKNOWN
 from partita.consumer.subscription import Subscription
-from partita.consumer.topic_partition import TopicPartition
+from partita.offsets.topic_partition import TopicPartition
 
 
 class PartitionEnds:
-    """`are_reached` says how things are, `take_news` what has not been told yet."""
+    """`are_reached` gives the present state, `take_news` the ends not reported yet."""
 
     def __init__(self, subscription: Subscription, *, read_committed: bool) -> None:
         self._subscription = subscription
@@ -30,17 +30,17 @@ class PartitionEnds:
         """Does the application stand at or behind these ends in every assigned partition? False without partitions."""
         assigned = self._subscription.assignment
         return bool(assigned) and all(
-            tp in ends and (stands := state.consumed) is not None and stands[0] >= ends[tp]
+            tp in ends and (offset := state.next_offset) is not None and offset >= ends[tp]
             for tp, state in assigned.items()
         )
 
     def take_news(self) -> dict[TopicPartition, int]:
-        """The ends that were reached since the last call; a partition is told again once its end has moved."""
+        """Return the ends reached since the last call; a partition is reported again once its end has moved."""
         news = {}
         for tp, end in self.known().items():
             state = self._subscription.assignment[tp]
-            consumed = state.consumed
-            if consumed is not None and consumed[0] >= end and state.told_end != end and not state.awaits_callback:
+            offset = state.next_offset
+            if offset is not None and offset >= end and state.told_end != end and not state.awaits_callback:
                 news[tp] = state.told_end = end
         return news
 

@@ -9,10 +9,11 @@ from __future__ import annotations
 from typing import Any
 
 from partita.consumer.config import ConsumerConfig
-from partita.consumer.request import Event, Note, Poll, Request
+from partita.consumer.request import Event, Poll, Request
 from partita.consumer.subscription import Subscription
-from partita.consumer.topic_partition import TopicPartition
 from partita.now import Now
+from partita.offsets.topic_partition import TopicPartition
+from partita.wording import Note
 
 
 class Watchdog:

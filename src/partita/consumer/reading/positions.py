@@ -23,9 +23,9 @@ from partita.consumer.reading.committed_offsets import CommittedOffsets
 from partita.consumer.reading.list_offsets import answers, list_offsets
 from partita.consumer.request import Operation, Poll, Request
 from partita.consumer.subscription import Subscription
-from partita.consumer.topic_partition import OffsetAndMetadata, TopicPartition
 from partita.errors import KafkaError, TopicAuthorizationFailedError
 from partita.now import Now
+from partita.offsets.topic_partition import OffsetAndMetadata, TopicPartition
 from partita.protocol.messages.list_offsets import ListOffsetsResponse
 
 
@@ -62,7 +62,7 @@ class Positions:
         self._initialize()
         targets: dict[TopicPartition, int] = {}
         resets: dict[TopicPartition, Reset] = {}
-        for tp, state in self._subscription.assignment.items():
+        for tp, state in self._subscription.unsettled.items():
             if state.state is not AWAIT_RESET or state.reset is None:
                 continue
             if now.mono_ms < state.next_retry_ms:
@@ -75,12 +75,12 @@ class Positions:
         return poll
 
     def ask_for(self, tp: TopicPartition) -> None:
-        """The application wants this position now, perhaps inside the callback that tells of the partition."""
+        """The application wants this position now, perhaps inside the callback that announces the partition."""
         self.is_started = True
         self._asked_for.add(tp)
 
     def error(self) -> KafkaError | None:
-        """What the application has to hear: some once, missing offsets until it seeks."""
+        """Return the error to raise: most are raised once, offsets missing or out of range until a seek."""
         if self._errors:
             return self._errors.pop(0)
         assignment = self._subscription.assignment
@@ -92,7 +92,7 @@ class Positions:
         return OffsetsOutOfRangeError(outside) if outside else None
 
     def is_blocked(self, tp: TopicPartition) -> bool:
-        """Stands outside the log without a policy: not fetched until the application seeks."""
+        """Whether the position is outside the log and no policy applies: not fetched until the application seeks."""
         if not self._out_of_range:
             return False
         state = self._subscription.assignment.get(tp)
@@ -130,7 +130,7 @@ class Positions:
     def _waiting(self) -> list[TopicPartition]:
         return [
             tp
-            for tp, state in self._subscription.assignment.items()
+            for tp, state in self._subscription.unsettled.items()
             if state.state is INITIALIZING
             and (not state.awaits_callback or tp in self._asked_for)
             and tp not in self._without_offset

@@ -8,9 +8,9 @@ from partita.consumer.partition_state import AWAIT_VALIDATION, UNKNOWN, Partitio
 from partita.consumer.reactions import Reaction, reaction
 from partita.consumer.request import Poll, Request
 from partita.consumer.subscription import Subscription
-from partita.consumer.topic_partition import TopicPartition
 from partita.errors import KafkaError, TopicAuthorizationFailedError
 from partita.now import Now
+from partita.offsets.topic_partition import TopicPartition
 from partita.protocol.messages.offset_for_leader_epoch import (
     EpochEndOffset,
     OffsetForLeaderEpochRequest,
@@ -42,7 +42,7 @@ class Validation:
         self._follow_leaders()
         poll = Poll()
         by_node: dict[Node, dict[TopicPartition, Position]] = {}
-        for tp, state in self._subscription.assignment.items():
+        for tp, state in self._subscription.unsettled.items():
             if state.state is not AWAIT_VALIDATION or state.position is None:
                 continue
             if now.mono_ms < state.next_retry_ms:
@@ -134,7 +134,7 @@ class Validation:
                 state.next_retry_ms = now.mono_ms + self._retry_ms
 
     def on_unsupported(self, request: Request) -> None:
-        """The broker cannot tell: positions are taken as they are."""
+        """The broker cannot validate positions: they are taken as they are."""
         for tp in request.context:
             state = self._subscription.assignment.get(tp)
             if state is not None:

@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
+import sys
+import threading
+import time
+import warnings
+import weakref
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from partita.consumer.errors import ApiTimeoutError, WakeupError
 from partita.consumer.group.commits import Kind
 from partita.consumer.request import Request
-from partita.consumer.shell.driver import LOG, ConsumerDriver
+from partita.consumer.shell.driver import LEAVING, LOG, ConsumerDriver
+from partita.consumer.shell.waiting import AsyncWaiter, BlockingWaiter, run_blocking
+from partita.net.at_exit import CONSUMERS, at_exit
 
 _PATIENCE_MS, _OUTAGE_PATIENCE_MS, _LOOK_AGAIN_MS = 3_000, 1_000, 250
+_EXIT_SECONDS = 5.0
+"""How long the end of the interpreter waits for consumers that were not closed."""
 _SESSIONS_MS = 200
 """How long closing waits for the ends of fetch sessions."""
 
@@ -21,7 +30,7 @@ if TYPE_CHECKING:
 async def leave_group(
     driver: ConsumerDriver, reason: str, *, static_too: bool = False, remain: bool = False, shield: bool = True
 ) -> list[Request]:
-    """Tell the listener, leave, and forget the subscription; a callback's error is raised after all that."""
+    """Call the listener, leave the group, and forget the subscription; a callback's error is raised after all that."""
     core = driver.core
     error: BaseException | None = None
     with driver.io.lock:
@@ -50,6 +59,11 @@ async def close_consumer(driver: ConsumerDriver, delivery: Delivery, timeout: fl
     """
     if driver.is_forked:
         driver.is_closed = True
+    if driver.io.has_ended:
+        driver.stop()
+        driver.is_closed = True
+        driver.interceptors.close()
+        await driver.waiter.offload(delivery.close)
     if driver.is_closed:
         return
     thread = None
@@ -110,6 +124,7 @@ class _Patience:
 async def _commit(driver: ConsumerDriver, patience: _Patience) -> None:
     core = driver.core
     with driver.io.lock:
+        core.commits.is_patient = False
         wanted = driver.config.enable_auto_commit and bool(core.offsets_to_commit())
         operation = core.commits.commit(Kind.CLOSE, None) if wanted else None
         driver.step()
@@ -160,3 +175,43 @@ def _end_sessions(driver: ConsumerDriver) -> set[Request]:
                 awaited.add(request)
         io.submit(requests)
     return awaited
+
+
+# The end of the interpreter
+
+
+def opened(driver: ConsumerDriver, delivery: Delivery) -> None:
+    """From now on the end of the interpreter closes this consumer, unless it was closed or collected before."""
+    _OPEN[driver] = weakref.ref(delivery)
+
+
+def _close_at_exit() -> None:
+    """Close what was not closed: commit, leave the groups; and let collected consumers leave theirs.
+
+    If a traceback ended the program, or another thread used the consumer, what the last poll gave is not known to be
+    processed, and the commit says that it is still to be read.
+    """
+    until = time.monotonic() + _EXIT_SECONDS
+    is_clean = getattr(sys, "last_value", None) is None
+    for driver, reference in list(_OPEN.items()):
+        delivery = reference()
+        if delivery is None or driver.is_closed or driver.is_forked or not driver.io.is_running:
+            continue
+        warnings.warn(f"consumer {driver.config.client_id} was never closed", ResourceWarning, stacklevel=1)
+        if isinstance(driver.waiter, AsyncWaiter):
+            driver.listener = None  # it belongs to an event loop that has ended
+        driver.take_over(BlockingWaiter())
+        if not is_clean or driver.last_thread != threading.get_ident():
+            delivery.take_back()
+        try:
+            run_blocking(close_consumer(driver, delivery, max(0.0, until - time.monotonic()), "default"))
+        except BaseException:
+            LOG.exception("%s: the end of the program could not close it in order", driver.config.client_id)
+        if driver.io.thread is not None:
+            LEAVING.append(driver.io.thread)  # closed in a hurry it still writes that it leaves
+    for thread in LEAVING:
+        thread.join(max(0.0, until - time.monotonic()))
+
+
+_OPEN: weakref.WeakKeyDictionary[ConsumerDriver, weakref.ref[Delivery]] = weakref.WeakKeyDictionary()
+at_exit(CONSUMERS, _close_at_exit)

@@ -9,13 +9,11 @@ from collections.abc import Callable, Iterable, Sequence
 from logging import DEBUG
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from partita.client_options import CLIENT_OPTIONS
 from partita.consumer.arrow import DecodeAs, decode_columns
 from partita.consumer.deserializers import Deserializer, deserializer
 from partita.consumer.errors import (
     ConsumerError,
     CorruptRecordError,
-    DeadLetterError,
     IllegalStateError,
     RecordDeserializationError,
     is_outage,
@@ -23,20 +21,24 @@ from partita.consumer.errors import (
 from partita.consumer.partition_state import Position
 from partita.consumer.reading.completed_fetch import CompletedFetch, no_progress
 from partita.consumer.records import ConsumerRecords
-from partita.consumer.request import Backoff, Note
+from partita.consumer.request import Backoff
+from partita.consumer.shell.dead_letters import DeadLetters
 from partita.consumer.shell.driver import LOG, ConsumerDriver
 from partita.consumer.shell.nothing_came import why_nothing_came
 from partita.consumer.shell.records_in_hand import RecordsInHand
 from partita.consumer.shell.waiting import AsyncWaiter
-from partita.consumer.topic_partition import OffsetAndMetadata, TopicPartition
-from partita.errors import KafkaError
+from partita.lazy import later
+from partita.offsets.topic_partition import OffsetAndMetadata, TopicPartition
 from partita.records.batch import Record, read_header
 from partita.records.header import cut
+from partita.wording import Note
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from partita.records.to_arrow import ArrowRead, FetchedPart
+    from partita.records import to_arrow as arrow_reader
+else:
+    arrow_reader = later("partita.records.to_arrow")
 
 
 T = TypeVar("T")
@@ -63,6 +65,7 @@ class Delivery:
         self._has_warned = False
         self._tells_ends: bool = values["enable_partition_eof"]
         self._dead_letters = DeadLetters(values["dead_letter_topic"], driver) if self._policy == "dead_letter" else None
+        self._letters_once: bool = values["dead_letter_exactly_once"] and self._dead_letters is not None
 
     # Polling
 
@@ -74,7 +77,7 @@ class Delivery:
         if self.in_hand.has_deliverable:
             await self.poll(0, None)
         else:
-            await self.poll(1.0, self._take_in_hand, is_over)
+            await self.poll(1.0, self.take_in_hand, is_over)
 
     async def poll_records(self, timeout: float, limit: int) -> ConsumerRecords[Any, Any]:
         """Poll for at most `limit` records, those in hand first, and for ends of partitions if they are wanted."""
@@ -109,6 +112,8 @@ class Delivery:
             await driver.waiter.callbacks_ended(max(0.0, timeout))
             driver.metrics.poll_started()
             self.in_hand.begin_poll()
+            if take is not None:
+                self.in_hand.ask_for_more()
             with driver.io.lock:
                 driver.follow_log_level()
                 core.begin_poll(driver.now())
@@ -185,7 +190,7 @@ class Delivery:
                 self.in_hand.gave(_starts(in_hand.items()))
         return in_hand or await self._take_fetched(limit)
 
-    async def _take_in_hand(self) -> bool | None:
+    async def take_in_hand(self) -> bool | None:
         """Take the records of one poll in hand; None while there are none."""
         found = await self._take_fetched(self._driver.config.max_poll_records)
         if found is None:
@@ -216,7 +221,12 @@ class Delivery:
             return ConsumerRecords() if collected.has_moved else None
         by_partition = collected.records
         if self._key is not None or self._value is not None:
-            by_partition, offsets = await self._deserialized(by_partition, offsets)
+            try:
+                by_partition, offsets = await self._deserialized(by_partition, offsets)
+            except RecordDeserializationError as error:
+                if error.is_outage or not self._letters_once:
+                    raise
+                return ConsumerRecords() if await self._passed_over_once(error, error.offset + 1) else None
         self._note_handed_out(by_partition, offsets)
         with driver.io.lock:
             self.in_hand.gave(_starts(by_partition.items()))
@@ -331,10 +341,10 @@ class Delivery:
     # Unreadable records
 
     async def _pass_over(self, error: RecordDeserializationError) -> None:
-        """Do with an unreadable record what poison_policy says; raises when it may not be passed over."""
+        """Do with an unreadable record what poison_policy says; raises when the poll has to end before it."""
         if error.is_outage:
             self._outage.failed()
-        if self._policy == "raise" or error.is_outage:
+        if self._policy == "raise" or error.is_outage or self._letters_once:
             raise error
         if self._dead_letters is not None:
             await self._dead_letters.send(error)
@@ -347,6 +357,9 @@ class Delivery:
         core, tp = self._core, error.topic_partition
         with self._driver.io.lock:
             end = _end_of_batch(next((f for f in core.buffer if f.tp == tp), None), error.offset)
+        if self._letters_once:
+            await self._passed_over_once(error, end)
+            return
         if self._dead_letters is not None:
             await self._dead_letters.send_corrupt(error, end)
         with self._driver.io.lock:
@@ -355,6 +368,16 @@ class Delivery:
             if state is not None and position is not None and position.offset == error.offset:
                 state.seek(Position(end, position.offset_epoch, position.leader, position.leader_epoch))
         self._note_poison(tp, error.offset, f"{error}; skipped to {end}")
+
+    async def _passed_over_once(self, error: RecordDeserializationError | CorruptRecordError, end: int) -> bool:
+        """Pass over the record that this poll begins with, in one transaction with its letter; false: not now."""
+        assert self._dead_letters is not None, "there is a topic for letters"
+        if not await self._dead_letters.pass_over(error, end):
+            return False
+        with self._driver.io.lock:
+            self._core.buffer.pass_over(error.topic_partition, error.offset, end)
+        self._note_poison(error.topic_partition, error.offset, str(error))
+        return True
 
     def _note_poison(self, tp: TopicPartition, offset: int, text: str) -> None:
         note = Note("poison", text, {"topic": tp.topic, "partition": tp.partition, "offset": offset})
@@ -365,8 +388,6 @@ class Delivery:
 
     async def take_arrow(self, decode: DecodeAs) -> pa.RecordBatch | None:
         """Everything fetched so far as one RecordBatch; the next fetch runs while this one is decoded."""
-        from partita.records.to_arrow import FetchedPart, to_arrow
-
         driver, core = self._driver, self._core
         with driver.io.lock:
             self.in_hand.put_back()
@@ -380,12 +401,12 @@ class Delivery:
             core.hand_out()
             driver.step()
         parts = [
-            FetchedPart(f.tp.topic, f.tp.partition, f.data, fetch_offset=start, aborted=f.aborted)
+            arrow_reader.FetchedPart(f.tp.topic, f.tp.partition, f.data, fetch_offset=start, aborted=f.aborted)
             for f, start in zip(fetches, starts, strict=True)
         ]
         expected = [end for end, _ in ends]
         try:
-            read = to_arrow(
+            read = arrow_reader.to_arrow(
                 parts,
                 timestamp_unit=decode.timestamp_unit,
                 headers=decode.headers,
@@ -410,7 +431,7 @@ class Delivery:
         return decoded
 
     async def _decoded(self, batch: pa.RecordBatch, decode: DecodeAs) -> pa.RecordBatch:
-        """The batch with decoded columns. Whoever may ask a schema registry does it beside the event loop."""
+        """The batch with decoded columns. A decoder that may ask a schema registry runs beside the event loop."""
         if all(isinstance(kind, str) for kind in (decode.key, decode.value)):
             return decode_columns(batch, decode)
         return await self._beside_the_loop(lambda: decode_columns(batch, decode))
@@ -420,7 +441,7 @@ class Delivery:
         fetches: Sequence[CompletedFetch],
         starts: Sequence[int],
         expected: Sequence[int],
-        read: ArrowRead,
+        read: arrow_reader.ArrowRead,
     ) -> None:
         """Where decoding ended early, the position goes back there; what stopped it is raised when nothing precedes."""
         raised: CorruptRecordError | None = None
@@ -443,7 +464,7 @@ class Delivery:
             if state is not None and position is not None and position.offset == expected:
                 state.advance(Position(end, position.offset_epoch, position.leader, position.leader_epoch))
 
-    def _note_arrow(self, parts: Sequence[FetchedPart], read: Any) -> None:
+    def _note_arrow(self, parts: Sequence[arrow_reader.FetchedPart], read: Any) -> None:
         rows = read.batch.num_rows
         topics = {part.topic for part in parts}
         self._driver.metrics.consumed(rows, {topic: rows for topic in topics if len(topics) == 1})
@@ -486,7 +507,7 @@ def _end_of_data(fetch: CompletedFetch) -> tuple[int, int]:
 
 
 def _end_of_batch(fetch: CompletedFetch | None, offset: int) -> int:
-    """The offset behind the batch that holds `offset`; the next offset when that cannot be told."""
+    """The offset behind the batch that holds `offset`; the next offset if that batch is unknown."""
     if fetch is not None:
         for magic, entry in cut(fetch.data):
             if magic >= 2 and (header := read_header(entry)).last_offset >= offset:
@@ -495,7 +516,6 @@ def _end_of_batch(fetch: CompletedFetch | None, offset: int) -> int:
 
 
 _LOOKS_LIKE_MS = 100
-_LARGEST = 512 << 20
 
 
 class _Outage:
@@ -520,63 +540,3 @@ class _Outage:
     def pause_ms(self) -> int:
         """How long to wait still; 0: not at all."""
         return max(0, self._until_ms - self._driver.now().mono_ms) if self._failures else 0
-
-
-class DeadLetters:
-    """Opens a producer with the first record; each is acknowledged before its offset counts as passed."""
-
-    def __init__(self, topic: str, driver: ConsumerDriver) -> None:
-        self._topic = topic
-        self._driver = driver
-        self._producer: Any = None
-
-    async def send(self, error: RecordDeserializationError) -> None:
-        """Send a record that could not be deserialized. Raises DeadLetterError when it is not acknowledged."""
-        tp = error.topic_partition
-        reason = f"{error.origin.lower()}: {error.__cause__}"
-        headers = [*error.headers, *_where(tp.topic, tp.partition, error.offset, reason)]
-        await self._driver.waiter.offload(lambda: self._send(error, error.raw_key, error.raw_value, headers))
-
-    async def send_corrupt(self, error: CorruptRecordError, end: int) -> None:
-        """Send a note about a batch that could not be read; its bytes are not sent. Raises DeadLetterError."""
-        tp = error.topic_partition
-        reason = f"{error}; offsets up to {end - 1} skipped"
-        headers = _where(tp.topic, tp.partition, error.offset, reason)
-        await self._driver.waiter.offload(lambda: self._send(error, None, None, headers))
-
-    def _send(
-        self,
-        error: RecordDeserializationError | CorruptRecordError,
-        key: bytes | None,
-        value: bytes | None,
-        headers: list[tuple[str, bytes | None]],
-    ) -> None:
-        try:
-            self._open().send(self._topic, key=key, value=value, headers=headers).result()
-        except KafkaError as failure:
-            raise DeadLetterError(error.topic_partition, error.offset, self._topic, failure) from failure
-
-    def _open(self) -> Any:
-        """The producer: as the consumer reaches the brokers, with room for the largest record that was fetched."""
-        if self._producer is None:
-            from partita.producer.shell.client import Producer
-
-            values = self._driver.config.values
-            shared = {o.name: values[o.name] for o in CLIENT_OPTIONS if values[o.name] != o.default}
-            shared["client_id"] = f"{self._driver.config.client_id}-dead-letters"
-            self._producer = Producer(**shared, acks="all", max_request_size=_LARGEST, buffer_memory=2 * _LARGEST)
-        return self._producer
-
-    def close(self) -> None:
-        """Close the producer, if one was opened."""
-        if self._producer is not None:
-            self._producer.close()
-
-
-def _where(topic: str, partition: int, offset: int, reason: str) -> list[tuple[str, bytes | None]]:
-    return [
-        ("dead-letter-topic", topic.encode()),
-        ("dead-letter-partition", str(partition).encode()),
-        ("dead-letter-offset", str(offset).encode()),
-        ("dead-letter-reason", reason.encode()),
-    ]

@@ -1,4 +1,4 @@
-"""What every call of the consumer needs around the core: ownership, waiting, callbacks, errors.
+"""The shell that every call of the consumer has around the core: ownership, waiting, callbacks, errors.
 
 One coroutine per call, written once for both faces.
 """
@@ -12,7 +12,6 @@ import logging
 import os
 import random
 import threading
-import uuid
 import warnings
 import weakref
 from collections.abc import Callable, Iterator, Mapping
@@ -28,24 +27,28 @@ from partita.consumer.errors import (
     IllegalStateError,
     WakeupError,
 )
-from partita.consumer.listener import Interceptors, RebalanceListener
-from partita.consumer.request import Assigned, CommitCallback, Committed, Event, Lost, Note, Operation, Revoked
+from partita.consumer.listener import AnyListener, Interceptors
+from partita.consumer.request import Assigned, CommitCallback, Committed, Event, Lost, Operation, Revoked
 from partita.consumer.shell.io_thread import IoThread
 from partita.consumer.shell.metrics import ConsumerMetrics
 from partita.consumer.shell.waiting import Waiter
 from partita.errors import InvalidGroupIdError, MissingRightError
+from partita.net import broker_news
 from partita.net.config import ClientConfig, parse_servers
 from partita.now import Clock, Now
 from partita.system_clock import SystemClock
+from partita.wording import Note
 
+PASSED_OVER = (Exception, GeneratorExit)
+"""Errors that do no harm in callbacks. SystemExit and KeyboardInterrupt end the program, in whose thread they run."""
 E = TypeVar("E", bound=BaseException | None)
 LOG = logging.getLogger("partita.consumer")
 _NUMBERS: dict[str, Iterator[int]] = {}
 _STEP_AT_LEAST_MS = 10
 _WARNED = frozenset((
-    "poll_interval_exceeded", "no_progress", "commit_failed", "no_broker", "broker_again", "topic_recreated",
+    "poll_interval_exceeded", "no_progress", "commit_failed", "topic_recreated",
     "unknown_partition", "unknown_topic", "no_effect",
-))  # fmt: skip
+)) | broker_news.WARNINGS  # fmt: skip
 
 
 class ConsumerDriver:
@@ -69,16 +72,19 @@ class ConsumerDriver:
         self.mono_ms: Callable[[], int] = getattr(self.clock, "mono_ms", lambda: self.clock.now().mono_ms)
         """The monotonic clock alone, for what is done for every record."""
         self.io = make_io(self.core, client_config(config), self.clock)
-        self.listener: RebalanceListener | None = None
+        self.listener: AnyListener | None = None
         self.on_note: Callable[[Note], Any] | None = None
         self.metrics = ConsumerMetrics(config, self.clock, self.core)
         self.io.on_answer = self.metrics.answered
         self.io.measure(self.metrics)
-        self.interceptors = Interceptors(config.values["interceptor_classes"], config.values, LOG.warning)
+        self.interceptors = Interceptors(config.values["interceptor_classes"], config.values, _log_raised)
         self._is_talkative = False
         self.is_closed = False
         self.is_forked = False
         self._finalizer = weakref.finalize(self, _abandon, self.io, config.client_id)
+        self._finalizer.atexit = False  # the hook of `closing` does more
+        self.last_thread = 0
+        """The thread that made the last call."""
         _DRIVERS.add(self)
         self._strict = strict
         self._owner: object = None
@@ -110,7 +116,10 @@ class ConsumerDriver:
             )
         if self.is_closed:
             raise IllegalStateError("the consumer is closed")
+        if self.io.has_ended:
+            self.check()
         self.calls += 1
+        self.last_thread = threading.get_ident()
         if not (exclusive or self._strict):
             yield
             return
@@ -140,6 +149,12 @@ class ConsumerDriver:
         with self.io.lock:
             self._wakeup = True
             self.io.notify()
+
+    def take_over(self, waiter: Waiter) -> None:
+        """Serve the thread that ends the program; the one that used the consumer will not come back from its call."""
+        self.become(waiter, strict=False)
+        with self.io.lock:
+            self._owner = None
 
     def stop(self) -> threading.Thread | None:
         """End the I/O thread; returns it while it ends."""
@@ -196,13 +211,19 @@ class ConsumerDriver:
         return self.now().mono_ms + min(int(timeout * 1000), 1 << 40)
 
     async def until(self, is_done: Callable[[], bool], deadline_ms: int) -> bool:
-        """Wait until something is the case; false at the deadline."""
+        """Wait until `is_done`; false at the deadline. Outages are logged meanwhile, not by the next poll."""
         while True:
             with self.io.lock:
                 seen = self.io.activity
                 self.step()
                 if is_done():
                     return True
+                events = self.core.member.events
+                outages = [e for e in events if isinstance(e, Note) and e.kind in broker_news.WARNINGS]
+                for note in outages:
+                    events.remove(note)
+            for note in outages:
+                self._take_note(note)
             self.check()
             left_ms = deadline_ms - self.now().mono_ms
             if left_ms <= 0:
@@ -231,7 +252,7 @@ class ConsumerDriver:
         return operation.value
 
     def named(self, error: E) -> E:
-        """The error; if it tells of a missing right, with the user who lacks it."""
+        """Return the error; a missing right gets the name of the user who lacks it."""
         if isinstance(error, MissingRightError):
             error.user = self.config.values["security"].user
         return error
@@ -257,7 +278,7 @@ class ConsumerDriver:
             case CommitCallback():
                 try:
                     await self.waiter.call(event.callback, dict(event.offsets), self.named(event.error))
-                except Exception:
+                except PASSED_OVER:
                     LOG.exception("the callback of an asynchronous commit raised")
             case Committed():
                 self.interceptors.on_commit(dict(event.offsets))
@@ -265,7 +286,7 @@ class ConsumerDriver:
                 self._take_note(event)
 
     def follow_log_level(self) -> None:
-        """Have the core tell what it does with fetched data while the log is at DEBUG."""
+        """Have the core report on fetches while the log is at DEBUG."""
         is_talkative = LOG.isEnabledFor(logging.DEBUG)
         if is_talkative is not self._is_talkative:
             self._is_talkative = is_talkative
@@ -279,7 +300,10 @@ class ConsumerDriver:
         LOG.log(level, "%s: %s", self.config.client_id, note.text, extra={"kind": note.kind})
         self.metrics.noted(note)
         if self.on_note is not None:
-            self.on_note(note)
+            try:
+                self.on_note(note)
+            except PASSED_OVER:
+                LOG.exception("on_note's callback raised")
 
     async def _rebalance_callback(self, event: Assigned | Revoked | Lost) -> None:
         error: BaseException | None = None
@@ -312,11 +336,16 @@ class ConsumerDriver:
                 await self.waiter.call(self.listener.on_partitions_lost, partitions)
 
 
+def _log_raised(text: str) -> None:
+    LOG.warning("%s", text, exc_info=True)
+
+
 def _abandon(io: IoThread, client_id: str) -> None:
-    """The consumer was collected, or the interpreter ends, and nobody closed it (clients 3.5)."""
+    """Warn and leave: the consumer was collected, or the interpreter ends, without `close` (clients 3.5)."""
     if io.is_running:
         warnings.warn(f"consumer {client_id} was never closed", ResourceWarning, stacklevel=2)
         io.abandon("the consumer was collected without close")
+        LEAVING[:] = [*filter(threading.Thread.is_alive, LEAVING), *([io.thread] if io.thread else [])]
 
 
 def _mark_forked() -> None:
@@ -327,6 +356,8 @@ def _mark_forked() -> None:
         driver._finalizer.detach()
 
 
+LEAVING: list[threading.Thread] = []
+"""Threads of collected consumers, which leave their groups and end."""
 _DRIVERS: weakref.WeakSet[ConsumerDriver] = weakref.WeakSet()
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_mark_forked)
@@ -347,7 +378,7 @@ def client_config(config: ConsumerConfig) -> ClientConfig:
 
 def _member_id() -> str:
     """A random id as Kafka's clients make them: 22 characters of URL-safe base64, the first one no hyphen."""
-    while (made := base64.urlsafe_b64encode(uuid.uuid4().bytes).rstrip(b"=").decode()).startswith("-"):
+    while (made := base64.urlsafe_b64encode(os.urandom(16)).rstrip(b"=").decode()).startswith("-"):
         pass
     return made
 

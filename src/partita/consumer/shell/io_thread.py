@@ -2,7 +2,7 @@
 
 It sends what the core asks, feeds what arrives, and sleeps until the core wants to be asked again, whatever the
 application's thread does meanwhile; so heartbeats never wait for user code. The core is guarded by one lock, held for
-single steps only and never across a wait. docs/decisions/0040-consumer-io-thread.md says why there is a thread of its
+single steps only and never across a wait. Decision 40 says why there is a thread of its
 own although the faces touch the core directly.
 """
 
@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
 import threading
 from collections.abc import Callable, Hashable, Iterable
 from functools import partial
@@ -20,17 +21,21 @@ from partita.consumer.errors import ConsumerError
 from partita.consumer.request import Request
 from partita.errors import AuthenticationError
 from partita.net.access import Access
+from partita.net.broker_news import role_in
 from partita.net.config import ClientConfig
 from partita.net.connection import Connection
-from partita.net.errors import Disconnected, VersionMismatch
+from partita.net.errors import Disconnected, VersionMismatch, words_of
+from partita.net.loop_thread import close_broken, run_unendingly
 from partita.net.metrics import NetworkMetrics
 from partita.net.pool import ConnectionPool
 from partita.now import Clock
 from partita.protocol.metadata_view import Node
+from partita.wording import Note
 
 if TYPE_CHECKING:
     from partita.consumer.shell.metrics import ConsumerMetrics
 
+LOG = logging.getLogger("partita.consumer")
 _LEAVE_WITHIN_S = 0.2
 """How long an abandoned consumer keeps its connections so that its LeaveGroup gets out."""
 
@@ -50,6 +55,8 @@ class IoThread:
         self.on_answer: Callable[[Request, Any, int], None] | None = None
         self.answered_ms = 0
         """When the last answer of any broker came."""
+        self.has_ended = False
+        """Has the thread ended by an error, which `failure` names?"""
         self._is_over = False
         self._config = config
         self._access = Access(config.security)
@@ -72,6 +79,8 @@ class IoThread:
 
     def step(self) -> None:
         """Let the core decide now; the I/O thread does what it asks."""
+        if self.has_ended:
+            return
         now = self.clock.now()
         poll = self.core.poll(now)
         due_ms = now.mono_ms + poll.wait_ms
@@ -83,7 +92,7 @@ class IoThread:
     def submit(self, requests: Iterable[Request]) -> None:
         """Send these besides what the core asks for."""
         some = list(requests)
-        if some:
+        if some and not self.has_ended:
             self.in_flight.update(some)
             self._running_loop().call_soon_threadsafe(self._carry_out, some, [], self._armed_ms)
 
@@ -97,7 +106,7 @@ class IoThread:
         return thread if thread is not threading.current_thread() else None
 
     def abandon(self, why: str) -> None:
-        """Leave the group and end the thread without waiting: nobody will close the consumer any more.
+        """Leave the group and end the thread without waiting, for a consumer that was never closed.
 
         May be called from a finalizer, so it takes no lock in the caller's thread.
         """
@@ -109,8 +118,13 @@ class IoThread:
 
     @property
     def is_running(self) -> bool:
-        """Is there a thread, and was it not told to end?"""
+        """Whether there is a thread that was not asked to end."""
         return self._thread is not None and not self._is_over
+
+    @property
+    def thread(self) -> threading.Thread | None:
+        """The thread, if there is one."""
+        return self._thread
 
     def _running_loop(self) -> asyncio.AbstractEventLoop:
         if self._loop is None:
@@ -124,13 +138,15 @@ class IoThread:
     def _run(self) -> None:
         loop = self._loop
         assert loop is not None, "the loop is made before the thread"
-        asyncio.set_event_loop(loop)
         if self._network is not None:
             self._network.runs_on(threading.get_ident())
         try:
-            loop.run_forever()
+            run_unendingly(loop, lambda: False)
+        except BaseException as error:
+            self.has_ended = self._is_over = True
+            self._died(error)
         finally:
-            loop.close()
+            close_broken(loop)
 
     def _carry_out(self, requests: list[Request], drops: list[Node], due_ms: int) -> None:
         for node in drops:
@@ -156,7 +172,7 @@ class IoThread:
                 self._timer.cancel()
                 self._timer = None
             self._carry_out(poll.requests, drops, now.mono_ms + poll.wait_ms)
-        except Exception as error:
+        except BaseException as error:
             self._died(error)
 
     def _turn_soon(self) -> None:
@@ -200,7 +216,7 @@ class IoThread:
         except AuthenticationError as error:
             self._refused(request, error)
         except Disconnected as error:
-            self._lost(request, str(error))
+            self._lost(request, words_of(error))
         except asyncio.CancelledError:
             if self._ending is not None:
                 raise
@@ -234,7 +250,7 @@ class IoThread:
                 if self.on_answer is not None:
                     self.on_answer(request, future.result(), self.answered_ms - request.sent_at_ms)
                 self.core.on_response(request, future.result(), self.clock.now())
-        except Exception as error:
+        except BaseException as error:
             self._died(error)
         self._turn_soon()
 
@@ -264,20 +280,35 @@ class IoThread:
         if self._pool is None:
             self._pool = ConnectionPool(self._config, self._access)
             self._pool.metrics = self._network
+            self._pool.news.heard = self._note
+            self._pool.news.role_of = self._role_of
         return self._pool
 
+    def _note(self, kind: str, text: str, fields: dict[str, Any]) -> None:
+        with self.lock:
+            self.core.member.events.append(Note(kind, text, fields))
+            self.notify()
+
+    def _role_of(self, node_id: int) -> str:
+        core = self.core
+        with self.lock:
+            coordinator = core.coordinator.node
+            is_coordinator = coordinator is not None and coordinator.id == node_id
+            return role_in(core.metadata.view, node_id, [f"group {core.config.group_id!r}"] if is_coordinator else ())
+
     def notify(self) -> None:
-        """Whoever waits should look again. Called with the lock held."""
+        """Wake all waiting calls, so that they check again. Called with the lock held."""
         self.activity += 1
         self.changed.notify_all()
         for waiter in self.waiters:
             waiter()
         self.waiters.clear()
 
-    def _died(self, error: Exception) -> None:
-        """A rule was broken: say so to whoever polls, instead of spinning or falling silent."""
+    def _died(self, error: BaseException) -> None:
+        """Record an error that breaks the thread, and raise it in every call instead of spinning or hanging."""
         with self.lock:
             if self.failure is None:
+                LOG.error("the I/O thread of %s met an error", self._config.client_id, exc_info=error)
                 self.failure = ConsumerError(f"the consumer's I/O thread met an error it cannot go on from: {error!r}")
                 self.failure.__cause__ = error
             self.notify()

@@ -10,13 +10,14 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from partita.consumer.config import ConsumerConfig
-from partita.consumer.request import Assigned, Lost, Note, Request, Revoked
-from partita.consumer.topic_partition import TopicPartition
+from partita.consumer.request import Assigned, Lost, Request, Revoked
 from partita.metrics.registry import How, MetricName, Metrics, Row, avg_max, by_text, counted, meter, prometheus
 from partita.metrics.sensor import Sensor
 from partita.net.metrics import NetworkMetrics
 from partita.now import Clock
+from partita.offsets.topic_partition import TopicPartition
 from partita.protocol.messages.fetch import FetchResponse
+from partita.wording import Note
 
 if TYPE_CHECKING:
     from partita.consumer.core import ConsumerCore

@@ -1,8 +1,9 @@
 """The records that a `for` loop over the consumer has taken from a poll and not finished yet.
 
-A loop gets its records one by one. A record counts as passed once the loop asks for the next one; until then a commit
-says that it is still to be read. So a loop that breaks, raises or is cancelled loses nothing: what it did not pass is
-read again, by the next loop, the next poll, or the next owner of the partition.
+A loop is given its records one by one, and none of them twice: whichever call comes next goes on behind the record
+given last. That record counts as passed once the application asks for more, by the loop, by another one, or by a poll.
+Until then a commit says that it is still to be read, so that a crash loses nothing. Only a `Hold` takes back what
+its loop left.
 """
 
 from __future__ import annotations
@@ -15,16 +16,16 @@ from typing import Any
 from partita.consumer.partition_state import InHand, PartitionState, Position
 from partita.consumer.records import ConsumerRecord, ConsumerRecords
 from partita.consumer.shell.driver import ConsumerDriver
-from partita.consumer.shell.waiting import run_blocking
-from partita.consumer.topic_partition import OffsetAndMetadata, TopicPartition
+from partita.consumer.shell.waiting import AsyncWaiter, run_blocking
+from partita.offsets.topic_partition import OffsetAndMetadata, TopicPartition
 
 _POLL_AT_LEAST_EVERY_MS = 1_000
 
 
 class _Part:
-    """The records of one partition; `at` is the next one to yield."""
+    """The records of one partition."""
 
-    __slots__ = ("at", "count", "end", "records", "stand", "state", "tp")
+    __slots__ = ("count", "end", "records", "stand", "state", "tp")
 
     def __init__(
         self, tp: TopicPartition, state: PartitionState, records: list[ConsumerRecord[Any, Any]], end: OffsetAndMetadata
@@ -33,14 +34,13 @@ class _Part:
         self.state = state
         self.records = records
         self.end = end
-        self.at = 0
         self.count = len(records)
         self.stand = state.in_hand = InHand(records[0].offset, records)
 
 
 @dataclass(slots=True)
 class _Given:
-    """What the last poll gave of one partition: its records begin at `start`; fetching goes on at `end`."""
+    """The last poll's share of one partition: its records begin at `start`; fetching continues at `end`."""
 
     state: PartitionState
     start: int
@@ -48,7 +48,7 @@ class _Given:
 
 
 class RecordsInHand:
-    """`fill` takes what a poll found, `next` yields it, `take` gives the rest to a poll, `put_back` to the fetcher.
+    """`fill` takes what a poll found, `next` gives it to a loop, `take` the rest to a poll, `put_back` to the fetcher.
 
     `PartitionState.in_hand` is where the application stands in each partition with records in hand.
     """
@@ -57,7 +57,8 @@ class RecordsInHand:
         self._driver = driver
         self._core = driver.core
         self._parts: deque[_Part] = deque()
-        self._yielded: _Part | None = None
+        self._last: _Part | None = None
+        """The part of the record that was given last and is not passed."""
         self._given: dict[TopicPartition, _Given] = {}
         self._polled_ms = 0
         self._seen = -1
@@ -65,12 +66,17 @@ class RecordsInHand:
         self._polled_at = -1
 
     def __len__(self) -> int:
-        return sum(part.count - part.at for part in self._parts)
+        return sum(part.count - part.stand.given for part in self._parts)
 
     @property
     def has_deliverable(self) -> bool:
         """Could `next` return a record?"""
         return any(self._has_more(part) and part.state.is_deliverable for part in self._parts)
+
+    def count_deliverable(self) -> int:
+        """How many records `take` could return now."""
+        ready = [part for part in self._parts if self._has_more(part) and part.state.is_deliverable]
+        return sum(part.count - part.stand.given for part in ready)
 
     def fill(self, found: ConsumerRecords[Any, Any]) -> None:
         """Keep these records; they were taken by the poll that is under way. Called with the core's lock held."""
@@ -83,45 +89,45 @@ class RecordsInHand:
             before = next((part for part in self._parts if part.stand is state.in_hand), None)
             if before is None:
                 self._parts.append(_Part(tp, state, list(records), end))
+            elif records[0].offset < before.stand.next_offset:
+                # The poll took them from here, with more behind them: appended, they would come after those.
+                before.stand.given -= len(records)
+                before.stand.passed = min(before.stand.passed, before.stand.given)
             else:
                 before.records += records
                 before.count += len(records)
                 before.end = end
 
     def next(self) -> ConsumerRecord[Any, Any] | None:
-        """Pass the record yielded last and return the next one; None when a poll is due first."""
-        part = self._yielded
-        if part is not None:
-            if part.state.in_hand is part.stand:
-                self._move(part)
-            self._yielded = None
+        """Pass the record given last and return the next one; None when a poll is due first."""
+        self._pass_last()
         self._calls = self._driver.calls
         if not self._parts or self._is_poll_due():
             return None
-        self._yielded = part = self._next_part()
+        self._last = part = self._next_part()
         if part is None:
             return None
-        part.at += 1
-        return part.records[part.at - 1]
+        part.stand.given += 1
+        return part.records[part.stand.given - 1]
 
     def burst(self) -> Iterator[ConsumerRecord[Any, Any]]:
-        """After `next`: pass the record yielded last, yield the one behind it, and so on, as `next` would.
+        """After `next`: pass the record given last, yield the one behind it, and so on, as `next` would.
 
         It ends where `next` has to look again: after up to sixteen records, at the end of a partition's records, or
         when something has happened, in the I/O thread (a heartbeat was answered, say) or by a call of the application.
         """
-        part, io, driver = self._yielded, self._driver.io, self._driver
+        part, io, driver = self._last, self._driver.io, self._driver
         if part is None:
             return
-        at, count, records, stand = part.at, part.count, part.records, part.stand
-        seen, calls = self._seen, self._calls
+        count, records, stand = part.count, part.records, part.stand
+        at, seen, calls = stand.given, self._seen, self._calls
         while at & 15 and at < count and io.activity == seen and driver.calls == calls:
             stand.passed = at
-            part.at = at = at + 1
+            stand.given = at = at + 1
             yield records[at - 1]
 
     def _next_part(self) -> _Part | None:
-        """The first part that may be yielded; those that are over go, those that may not come last."""
+        """The first part that may be given; those that are over go, those that may not come last."""
         for _ in range(len(self._parts)):
             part = self._parts[0]
             if not self._has_more(part):
@@ -164,48 +170,57 @@ class RecordsInHand:
     def pass_committed(self, offsets: Mapping[TopicPartition, OffsetAndMetadata] | None) -> None:
         """The application commits these offsets itself, or all positions.
 
-        If the record yielded last is among them, it is passed; so is what the last poll gave before these offsets.
+        If the record given last is among them, it is passed; so is what the last poll gave before these offsets.
         """
         if offsets is None:
             self._given.clear()
         for tp, wanted in (offsets or {}).items():
             if tp in self._given:
                 self._given[tp].start = wanted.offset
-        part = self._yielded
+        part = self._last
         if part is None or not offsets or part.state.in_hand is not part.stand:
             return
         committed = offsets.get(part.tp)
-        if committed is not None and committed.offset == part.records[part.at - 1].offset + 1:
-            self._yielded = None
-            self._move(part)
+        if committed is not None and committed.offset == part.stand.next_offset:
+            self._pass_last()
 
-    def begin_again(self) -> None:
-        """A new loop begins: the record yielded last was not passed, so it comes again."""
+    def give_back(self) -> None:
+        """A hold ends: if its loop was left in the body of a record, that one is given again."""
+        part, self._last = self._last, None
+        if part is not None and part.state.in_hand is part.stand:
+            part.stand.given -= 1
+
+    def begin_loop(self) -> None:
+        """A new loop begins: one that is under way has to look again."""
         self._driver.calls += 1
-        part, self._yielded = self._yielded, None
-        if part is not None:
-            part.at -= 1
+
+    def ask_for_more(self) -> None:
+        """A poll for records begins: the application is done with the record given last.
+
+        While its partition is paused, a poll only keeps the membership of an application that works on that record.
+        """
+        if self._last is not None and self._last.state.is_deliverable:
+            self._pass_last()
 
     def take(self, limit: int) -> ConsumerRecords[Any, Any] | None:
-        """Records in hand for a poll, at most `limit`, the one yielded last included; None without any."""
+        """Records in hand for a poll, at most `limit`; None without any."""
         found: dict[TopicPartition, list[ConsumerRecord[Any, Any]]] = {}
         ends: dict[TopicPartition, OffsetAndMetadata] = {}
         kept: deque[_Part] = deque()
         while self._parts:
             part = self._parts.popleft()
-            if part is self._yielded and part.state.is_deliverable and limit > 0:
-                self.begin_again()
             if not self._has_more(part):
-                if part is self._yielded and part.state.in_hand is part.stand:
-                    kept.append(part)  # its last record was yielded and not passed
+                if part is self._last and part.state.in_hand is part.stand:
+                    kept.append(part)  # its last record was given and not passed
                 continue
             if limit <= 0 or not part.state.is_deliverable:
                 kept.append(part)
                 continue
-            found[part.tp] = some = part.records[part.at : part.at + limit]
-            part.at += len(some)
+            at = part.stand.given
+            found[part.tp] = some = part.records[at : at + limit]
+            part.stand.given += len(some)
             limit -= len(some)
-            self._move(part)
+            self._pass(part)
             if part.state.in_hand is None:
                 ends[part.tp] = part.end
             else:
@@ -215,7 +230,7 @@ class RecordsInHand:
         return ConsumerRecords(found, ends) if found else None
 
     def put_back(self) -> None:
-        """Have everything in hand fetched again, from where the application stands. Called with the lock held."""
+        """Have the rest in hand fetched again. Called with the lock held."""
         kept: deque[_Part] = deque()
         for part in self._parts:
             position = part.state.position
@@ -224,19 +239,29 @@ class RecordsInHand:
             if position is None or not part.state.has_valid_position:
                 kept.append(part)
                 continue
-            part.state.advance(Position(part.stand.offset, -1, position.leader, position.leader_epoch))
-            part.state.in_hand = None
-        self._parts, self._yielded = kept, None
+            part.state.advance(Position(part.stand.next_offset, -1, position.leader, position.leader_epoch))
+            if part is self._last:  # it is given and not passed: commits stay behind it
+                part.count = part.stand.given
+                del part.records[part.count :]
+                kept.append(part)
+            else:
+                part.state.in_hand = None
+        self._parts = kept
 
-    def _move(self, part: _Part) -> None:
-        """The application stands behind the records before `at`; behind the last one, at the position."""
-        if part.at == part.count:
+    def _pass_last(self) -> None:
+        part, self._last = self._last, None
+        if part is not None and part.state.in_hand is part.stand:
+            self._pass(part)
+
+    def _pass(self, part: _Part) -> None:
+        """The application has passed all that it was given; behind the last record it stands at the position."""
+        if part.stand.given == part.count:
             part.state.in_hand = None
         else:
-            part.stand.passed = part.at
+            part.stand.passed = part.stand.given
 
     def _has_more(self, part: _Part) -> bool:
-        return part.state.in_hand is part.stand and part.at < part.count
+        return part.state.in_hand is part.stand and part.stand.given < part.count
 
     def _is_poll_due(self) -> bool:
         """Because something happened, because the group rebalances, or after a second.
@@ -254,18 +279,18 @@ class RecordsInHand:
 
 
 class Hold:
-    """What `consumer.hold(records)` gives: a context manager whose records are worked on while nothing is taken away.
+    """The context manager of `consumer.hold(records)`: no partition is taken away while its records are processed.
 
     A loop over it yields the records one by one and polls for the group in between. A record counts as passed once the
-    next one is asked for; what the loop leaves goes back to the next poll, or to the next owner of its partition. When
-    `others_wait`, finish soon.
+    next one is asked for; what the loop leaves, the record of a body that broke off included, goes back to the next
+    poll, or to the next owner of its partition. When `others_wait`, finish soon.
     """
 
     def __init__(
         self,
         driver: ConsumerDriver,
         in_hand: RecordsInHand,
-        poll: Callable[[], Coroutine[Any, Any, Any]],
+        poll: Callable[..., Coroutine[Any, Any, Any]],
         records: ConsumerRecords[Any, Any],
     ) -> None:
         self._driver = driver
@@ -280,36 +305,61 @@ class Hold:
             return self._driver.core.member.must_rejoin()
 
     def __enter__(self) -> Hold:
+        self._begin()
+        if not isinstance(self._driver.waiter, AsyncWaiter):
+            run_blocking(self._finish_rebalance())
+        return self
+
+    def _begin(self) -> None:
         with self._driver.io.lock:
             self._driver.core.membership.is_held = True
+            self._in_hand.put_back()  # a hold is of these records alone; a broken loop may have left more
             self._in_hand.fill(self._records)
         self._in_hand.polled()
-        return self
+
+    async def _finish_rebalance(self) -> None:
+        """Poll until a rebalance under way is over: from then on nothing is taken away.
+
+        A poll returns records in the middle of a cooperative one. It ends within max_poll_interval_ms, when the
+        coordinator goes on without members that are silent.
+        """
+        driver, membership = self._driver, self._driver.core.membership
+        if driver.core.member.by_epochs:
+            return
+        until_ms = driver.mono_ms() + driver.config.max_poll_interval_ms
+        while membership.is_joining and self._in_hand.has_deliverable and driver.mono_ms() < until_ms:
+            membership.is_held = False
+            await self._poll(1.0, None, lambda: None if membership.is_joining else True)
+            membership.is_held = True
 
     def __exit__(self, *_: object) -> None:
         with self._driver.io.lock:
             self._driver.core.membership.is_held = False
+            self._in_hand.give_back()
 
     async def __aenter__(self) -> Hold:
-        return self.__enter__()
+        self._begin()
+        await self._finish_rebalance()
+        return self
 
     async def __aexit__(self, *_: object) -> None:
         self.__exit__()
 
     def __iter__(self) -> Iterator[ConsumerRecord[Any, Any]]:
-        self._in_hand.begin_again()
+        self._in_hand.begin_loop()
         while (record := self._in_hand.next()) is not None or self._in_hand.has_deliverable:
             if record is None:
-                run_blocking(self._poll())
+                run_blocking(self._poll(0, None))
             else:
                 yield record
                 yield from self._in_hand.burst()
 
     async def __aiter__(self) -> AsyncIterator[ConsumerRecord[Any, Any]]:
-        self._in_hand.begin_again()
+        await self._finish_rebalance()  # entered by a plain `with`, it could not
+        self._in_hand.begin_loop()
         while (record := self._in_hand.next()) is not None or self._in_hand.has_deliverable:
             if record is None:
-                await self._poll()
+                await self._poll(0, None)
             else:
                 yield record
                 for following in self._in_hand.burst():

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 from partita.consumer.errors import IllegalStateError
 from partita.consumer.group.commits import Kind
-from partita.consumer.listener import RebalanceListener
+from partita.consumer.listener import AnyListener
 from partita.consumer.shell import arguments
 from partita.consumer.shell.arguments import Partitions
 from partita.consumer.shell.closing import leave_group
@@ -22,7 +22,7 @@ def subscribe(
     driver: ConsumerDriver,
     topics: Iterable[str] | str | None,
     pattern: str | re.Pattern[str] | SubscriptionPattern | None,
-    listener: RebalanceListener | None,
+    listener: AnyListener | None,
 ) -> None:
     """Replace the subscription by these topics or this pattern; no topics at all unsubscribes.
 
@@ -74,6 +74,23 @@ def assign(driver: ConsumerDriver, partitions: Partitions) -> None:
                 core.commits.commit(Kind.AUTO, None)
             core.subscription.assign_by_user(wanted)
             core.positions.is_started = False
+
+
+def change(driver: ConsumerDriver, partitions: Partitions, call: str) -> None:
+    """Add these partitions to those of `assign`, or take them away. Raises IllegalStateError."""
+    given = arguments.partitions(partitions, call)
+    subscription = driver.core.subscription
+    with driver.owned(), driver.io.lock:
+        if subscription.is_group:
+            raise IllegalStateError(f"{call} changes what assign() said; the partitions here come from subscribe()")
+        held = list(subscription.assignment)
+        if call == "incremental_unassign":
+            for tp in given:
+                subscription.state(tp)
+            held = [tp for tp in held if tp not in given]
+        else:
+            held += [tp for tp in given if tp not in held]
+    assign(driver, held)
 
 
 def _unsubscribe_now(driver: ConsumerDriver, call: str) -> None:

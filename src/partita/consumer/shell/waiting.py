@@ -15,6 +15,7 @@ from typing import Any, Protocol, TypeVar
 
 from partita.consumer.errors import IllegalStateError
 from partita.consumer.shell.io_thread import IoThread
+from partita.net.loop_thread import one_face_only
 
 T = TypeVar("T")
 _CALLER: ContextVar[object] = ContextVar("partita_consumer_caller", default=None)
@@ -31,7 +32,7 @@ class Waiter(Protocol):
         """Call back into the application."""
 
     async def shielded(self, callback: Coroutine[Any, Any, None]) -> None:
-        """Run a callback to its end, even if whoever waits for it is cancelled."""
+        """Run a callback to its end, even if the waiting call is cancelled."""
 
     async def callbacks_ended(self, seconds: float) -> None:
         """Return when no callback runs any more, or after `seconds`. Inside a callback it returns at once."""
@@ -40,10 +41,10 @@ class Waiter(Protocol):
         """Wait until the I/O thread has ended."""
 
     async def offload(self, work: Callable[[], None]) -> None:
-        """Do something that may block."""
+        """Run `work`, which may block: beside the event loop, if there is one."""
 
     def identity(self) -> object:
-        """Who is calling: a thread or a task."""
+        """The calling thread or task."""
 
 
 class BlockingWaiter:
@@ -158,10 +159,7 @@ def run_blocking(coroutine: Coroutine[Any, Any, T]) -> T:
         result: T = stop.value
         return result
     coroutine.close()
-    raise IllegalStateError(
-        "this consumer was entered with `async with`; call what that gave and await it: "
-        "`async with Consumer(...) as consumer:`"
-    )
+    raise IllegalStateError(one_face_only("Consumer"))
 
 
 def _finish(future: asyncio.Future[None]) -> None:

@@ -1,1 +1,1 @@
-"""What each page says, as values: templates and JSON show the same."""
+"""The contents of each page as values: templates and JSON show the same."""

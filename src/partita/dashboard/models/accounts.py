@@ -1,25 +1,27 @@
-"""What is known of the rebalances of groups, explained when somebody asks. All words come from `partita.explain`."""
+"""The known rebalances of groups, explained on request. All words come from `partita.explain`."""
 
 from __future__ import annotations
 
+import heapq
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 from partita.explain import Account, Fact, explain
-from partita.explain.facts import Assigned, EndSeen
-from partita.observe.history import HOUR_MS
+from partita.explain.facts import Assigned, Committed, EndSeen
+from partita.explain.generations import histories
+from partita.observe.history import HOUR_MS, RebalanceSeen
 from partita.observe.observed import Observed
 
 FactsOf: TypeAlias = Callable[[str], Sequence[Fact]]
-"""What is known of a group, from whatever source."""
+"""Returns the known facts of a group, from whatever source."""
 KEPT_ACCOUNTS = 64
 EXPLAINED_FOR_MS = 5_000
 
 
 @dataclass(frozen=True, slots=True)
 class _Explained:
-    """What was made of a group's facts, and when; `last_ms` is when its last generation was assigned."""
+    """A group's accounts, and when they were made; `last_ms` is when its last generation was assigned."""
 
     version: int
     made_ms: int
@@ -29,7 +31,7 @@ class _Explained:
 
 
 class Accounts:
-    """The accounts of groups, made when asked for: again after a new rebalance, else every few seconds."""
+    """The accounts of groups, computed on request: after a new rebalance, else every few seconds."""
 
     def __init__(self, observed: Observed, facts_of: FactsOf) -> None:
         self._observed = observed
@@ -53,12 +55,51 @@ class Accounts:
         return known.facts, known.accounts
 
     def in_last_hour(self, group_id: str) -> int:
-        """How many rebalances of a group ended within the last hour, also those before anybody watched."""
-        since_ms = self._observed.seen_ms - HOUR_MS
-        return sum(account.ended_ms > since_ms for account in self.of(group_id)[1])
+        """Return how many rebalances of a group ended within the last hour, also before the observation began."""
+        return len(self._ends_of(group_id, self._observed.seen_ms - HOUR_MS))
+
+    def rebalances(self, group_id: str, most: int) -> list[RebalanceSeen]:
+        """The last rebalances of a group, oldest first: as explained, else as changes that were observed."""
+        _, known = self.of(group_id)
+        if not known:
+            return self._observed.history.rebalances(group_id)[-most:]
+        return [RebalanceSeen(account.ended_ms, group_id, account.headline) for account in known[-most:]]
+
+    def last_of_all(self, most: int) -> list[RebalanceSeen]:
+        """The last rebalances of all groups, the newest first."""
+        ends = ((end_ms, group_id) for group_id in self._observed.groups for end_ms in self._ends_of(group_id, 0))
+        groups = {group_id for _, group_id in heapq.nlargest(most, ends)}
+        return heapq.nlargest(
+            most, (one for group_id in groups for one in self.rebalances(group_id, most)), key=lambda one: one.at_ms
+        )
+
+    def looks(self, group_id: str) -> tuple[dict[str, str], dict[str, int]]:
+        """Names of a group's members by id, and each name's number, by which all pages choose its colour.
+
+        Numbers are given in the order in which the names first appeared, so that a newcomer changes none.
+        """
+        facts, known = self.of(group_id)
+        names = {member_id: name for account in known for member_id, name in account.names}
+        steps = sorted((fact for fact in facts if isinstance(fact, Assigned)), key=lambda step: step.at_ms)
+        members = [(member.member_id, member.client_id) for step in steps for member in step.members]
+        group = self._observed.groups.get(group_id)
+        if group is not None:
+            members += [(member.member_id, member.client_id) for member in group.members]
+        shown = dict.fromkeys(names.get(member_id, client_id) for member_id, client_id in members)
+        return names, {name: number for number, name in enumerate(shown)}
+
+    def _ends_of(self, group_id: str, since_ms: int) -> list[int]:
+        """The ends of a group's rebalances after an instant, without the cost of explaining them."""
+        facts = [fact for fact in self._facts_of(group_id) if not isinstance(fact, Committed)]
+        if not any(isinstance(fact, Assigned) for fact in facts):
+            return [one.at_ms for one in self._observed.history.rebalances(group_id) if one.at_ms > since_ms]
+        if not any(isinstance(fact, Assigned) and fact.at_ms > since_ms for fact in facts):
+            return []
+        steps = [step for history in histories(facts) for step in history.steps()]
+        return [step.after.at_ms for step in steps if step.after.at_ms > since_ms]
 
     def _ends(self, group_id: str) -> Iterable[EndSeen]:
-        """The ends of the group's logs that were seen, which tell how much lag a rebalance cost."""
+        """Yield the observed ends of the group's logs, from which the lag caused by a rebalance follows."""
         group = self._observed.groups.get(group_id)
         for commit in group.commits if group is not None else ():
             for at_ms, end in self._observed.history.ends_of((commit.topic, commit.partition)):

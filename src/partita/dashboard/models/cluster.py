@@ -10,7 +10,7 @@ from partita.dashboard.words import slug, span
 from partita.observe.history import Behind
 from partita.observe.observed import Observed
 from partita.observe.seen import CommitSeen, LogSeen, NodeSeen, TopicPartition, TopicSeen, TransactionSeen
-from partita.plurals import count
+from partita.wording import count
 
 ROWS_MAX = 500
 LATE_SHARE = 2
@@ -19,7 +19,7 @@ LATE_SHARE = 2
 
 @dataclass(frozen=True, slots=True)
 class TopicRow:
-    """A topic in one line. `worst_lag` is that of the group furthest behind; `warning` tells who loses records."""
+    """A topic in one line. `worst_lag` is that of the group furthest behind; `warning` names who loses records."""
 
     name: str
     path: str
@@ -72,7 +72,7 @@ class LogRow:
 
 @dataclass(frozen=True, slots=True)
 class TopicPage:
-    """A topic: who reads it, and its partitions. `horizon` says how far back its records go."""
+    """A topic: its reading groups and its partitions. `horizon` says how far back its records go."""
 
     row: TopicRow
     cleanup_policy: str | None
@@ -83,7 +83,7 @@ class TopicPage:
 
 @dataclass(frozen=True, slots=True)
 class NodeRow:
-    """A node with what it leads and coordinates."""
+    """A node with the partitions it leads and the groups it coordinates."""
 
     node: NodeSeen
     is_controller: bool
@@ -130,6 +130,7 @@ class Readers:
 
     def of(self, topic: str) -> dict[str, list[CommitSeen]]:
         """The commits of each group that reads the topic."""
+        # Grouped once for each state of the observer: the list of topics asks for every topic of a page.
         if self._version != self.observed.version:
             self._version = self.observed.version
             self._commits = {}
@@ -150,6 +151,7 @@ def topic_list(readers: Readers, query: Mapping[str, str]) -> TopicList:
     ]
     pages = max(1, -(-len(chosen) // ROWS_PER_PAGE))
     wanted = query.get("page", "1")
+    # `isdigit` accepts digits of other scripts, and Python refuses to parse very long numbers.
     page = min(max(1, int(wanted) if wanted.isascii() and wanted.isdigit() and len(wanted) < 9 else 1), pages)
     shown = chosen[(page - 1) * ROWS_PER_PAGE : page * ROWS_PER_PAGE]
     rows = tuple(_topic_row(seen, topic, reading_groups(readers, topic.name)) for topic in shown)
@@ -181,6 +183,7 @@ def reading_groups(readers: Readers, topic: str) -> list[ReadingGroup]:
         known = [(commit, log) for commit in commits if (log := seen.logs.get((topic, commit.partition))) is not None]
         lags = [max(0, log.end - commit.offset) for commit, log in known if log.end is not None]
         ages = [seen.history.behind(log, commit.offset, group.seen_ms) for commit, log in known]
+        # A group that has read everything loses nothing, however old its last record is.
         waiting = [commit for commit, log in known if log.end is not None and log.end > commit.offset]
         losses = [left for commit in waiting if (left := loses_in_ms(seen, commit, group.seen_ms)) is not None]
         found.append(

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
-from partita.dashboard.models.accounts import Accounts
 from partita.dashboard.models.rows import GroupRow, GroupRows, loses_in_ms
 from partita.dashboard.models.why import ListedRebalance, listed_rebalance
 from partita.observe.history import Behind, LagPoint, RebalanceSeen
@@ -20,7 +19,7 @@ LISTED_MAX = 10
 class PartitionRow:
     """One partition of a group. `owner` is the index of its member card, None without an owner.
 
-    A broker hides topics that one may not describe, so a partition that it does not list may exist.
+    A broker hides topics that the client may not describe, so a partition that it does not list may exist.
     """
 
     topic: str
@@ -38,9 +37,10 @@ class PartitionRow:
 
 @dataclass(frozen=True, slots=True)
 class MemberCard:
-    """A member with what it holds. `share` is its part of the group's lag in percent."""
+    """A member with its partitions. `share` is its part of the group's lag in percent, `look` chooses its colour."""
 
     index: int
+    look: int
     member_id: str
     client_id: str
     instance_id: str | None
@@ -81,23 +81,24 @@ class GroupPage:
     explained: tuple[ListedRebalance, ...]
 
 
-def group_page(rows: GroupRows, group_id: str, accounts: Accounts) -> GroupPage | None:
+def group_page(rows: GroupRows, group_id: str) -> GroupPage | None:
     """The page; None for a group that does not exist."""
     seen = rows.observed
     group, row = seen.groups.get(group_id), rows.one(group_id)
     if group is None or row is None:
         return None
     partitions = _partitions(seen, group)
-    cards = [_card(group, index, partitions, row.lag) for index in range(len(group.members))]
+    names, numbers = rows.accounts.looks(group_id)
+    looks = [numbers[names.get(member.member_id, member.client_id)] for member in group.members]
+    cards = [_card(group, index, look, partitions, row.lag) for index, look in enumerate(looks)]
     node = seen.nodes.get(group.coordinator)
-    _, told = accounts.of(group_id)
+    _, explained = rows.accounts.of(group_id)
     points = seen.history.lag_points(group_id, seen.seen_ms - CHART_MS)
     topics: dict[str, list[PartitionRow]] = {}
     for part in partitions.values():
         topics.setdefault(part.topic, []).append(part)
-    known = max(row.rebalances_per_hour, accounts.in_last_hour(group_id))
     return GroupPage(
-        replace(row, rebalances_per_hour=known),
+        row,
         group.protocol,
         group.protocol_type,
         f"node {group.coordinator}" + (f" at {node.host}:{node.port}" if node is not None else ""),
@@ -108,8 +109,8 @@ def group_page(rows: GroupRows, group_id: str, accounts: Accounts) -> GroupPage 
         tuple(points),
         _consume_rate(points),
         _produce_rate(seen, partitions),
-        tuple(reversed(seen.history.rebalances(group_id)[-LISTED_MAX:])),
-        tuple(listed_rebalance(f"{row.path}/why", account) for account in reversed(told[-LISTED_MAX:])),
+        tuple(reversed(rows.accounts.rebalances(group_id, LISTED_MAX))),
+        tuple(listed_rebalance(f"{row.path}/why", account) for account in reversed(explained[-LISTED_MAX:])),
     )
 
 
@@ -140,7 +141,7 @@ def _partition(
 
 
 def _card(
-    group: GroupSeen, index: int, partitions: dict[TopicPartition, PartitionRow], total: int | None
+    group: GroupSeen, index: int, look: int, partitions: dict[TopicPartition, PartitionRow], total: int | None
 ) -> MemberCard:
     member = group.members[index]
     held = tuple(partitions[key] for key in member.partitions)
@@ -149,6 +150,7 @@ def _card(
     quiet = [part.since_commit_ms for part in held if part.since_commit_ms is not None]
     return MemberCard(
         index,
+        look,
         member.member_id,
         member.client_id,
         member.instance_id,

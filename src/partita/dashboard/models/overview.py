@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from partita.dashboard.attention import URGENT, Finding
 from partita.dashboard.models.rows import GroupRow, GroupRows
 from partita.observe.history import RebalanceSeen
-from partita.plurals import count
+from partita.wording import count
 
 SHOWN_OF_A_KIND = 8
 REBALANCES_SHOWN = 20
@@ -48,7 +48,7 @@ class Overview:
 
 
 def overview(rows: GroupRows) -> Overview:
-    """What the first page says now."""
+    """Return the first page as of now."""
     seen = rows.observed
     found = rows.ranked_findings()
     kinds = Counter[str]()
@@ -73,13 +73,13 @@ def overview(rows: GroupRows) -> Overview:
         tuple(f"node {node.id}: {node.error}" for node in seen.nodes.values() if node.error),
         sum(log.error is not None for log in seen.logs.values()),
         sum(known) if known else None,
-        tuple(reversed(seen.history.rebalances()[-REBALANCES_SHOWN:])),
+        tuple(rows.accounts.last_of_all(REBALANCES_SHOWN)),
         seen.seen_ms - (seen.history.began_ms or seen.seen_ms),
     )
 
 
 def attention_sentence(worrying: int, groups: int) -> str:
-    """The first thing the eye meets: "2 of 41 groups need attention"."""
+    """Return the page's headline: "2 of 41 groups need attention"."""
     if not groups:
         return "There are no consumer groups yet"
     if not worrying:

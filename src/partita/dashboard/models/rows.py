@@ -8,11 +8,12 @@ from dataclasses import dataclass
 from statistics import median_low
 
 from partita.dashboard.attention import KEEPING_UP_MS, Finding, GroupFacts, findings
+from partita.dashboard.models.accounts import Accounts
 from partita.dashboard.words import MINUTE, behind, slug, span
 from partita.observe.history import HOUR_MS, Behind
 from partita.observe.observed import Observed
 from partita.observe.seen import CommitSeen, GroupSeen
-from partita.plurals import count
+from partita.wording import count
 
 ROWS_PER_PAGE = 50
 SPARK_MS = 30 * MINUTE
@@ -54,8 +55,9 @@ class GroupRow:
 class GroupRows:
     """The rows of all groups, computed once for each state of the observer."""
 
-    def __init__(self, observed: Observed) -> None:
+    def __init__(self, observed: Observed, accounts: Accounts) -> None:
         self.observed = observed
+        self.accounts = accounts
         self._version = -1
         self._rows: dict[str, GroupRow] = {}
 
@@ -87,7 +89,7 @@ class GroupRows:
         before = seen.history.lag_before(group.group_id, now_ms - MINUTE)
         trend, caught_up_ms = _trend(lag, age, before.lag, group.seen_ms - before.at_ms) if before else (None, None)
         last = seen.history.last_rebalance(group.group_id)
-        per_hour = seen.history.rebalances_per_hour(group.group_id, now_ms)
+        per_hour = self.accounts.in_last_hour(group.group_id)
         facts = self._facts(group, lag, before.lag if before else None, age, per_hour)
         return GroupRow(
             group.group_id,
@@ -141,9 +143,10 @@ class GroupRows:
         return 0 if log is None or log.end is None else max(0, log.end - commit.offset)
 
     def _loses_in_ms(self, group: GroupSeen) -> int | None:
-        """Until the next record to read of some partition is deleted by age; None where none is, or nothing waits."""
+        """Return the time until age deletes the next unread record of some partition; None if none expires."""
         soonest: int | None = None
         for commit in group.commits:
+            # Without a record to read, nothing can be lost.
             if self._lag_of(commit):
                 left = loses_in_ms(self.observed, commit, group.seen_ms)
                 soonest = left if soonest is None or (left is not None and left < soonest) else soonest
@@ -151,7 +154,7 @@ class GroupRows:
 
 
 def loses_in_ms(seen: Observed, commit: CommitSeen, now_ms: int) -> int | None:
-    """Until retention deletes the record at a committed offset; 0 if it is gone, None if it stays or nobody knows."""
+    """Return the time until retention deletes a committed offset's record; 0 if it is gone, None if kept or unknown."""
     log, topic = seen.logs.get((commit.topic, commit.partition)), seen.topics.get(commit.topic)
     if log is None or topic is None or "delete" not in (topic.cleanup_policy or ""):
         return None
@@ -166,6 +169,7 @@ def loses_in_ms(seen: Observed, commit: CommitSeen, now_ms: int) -> int | None:
 def _trend(lag: int | None, age: Behind | None, before: int, passed_ms: int) -> tuple[str | None, int | None]:
     if lag is None or passed_ms < 5_000:
         return None, None
+    # On a busy topic the lag in records swings; the age shows that the group keeps up.
     if lag and age is not None and age.ms < KEEPING_UP_MS:
         return "keeping up", None
     change = lag - before
@@ -179,7 +183,7 @@ def _trend(lag: int | None, age: Behind | None, before: int, passed_ms: int) -> 
 def sentence_of(
     group: GroupSeen, lag: int | None, age: Behind | None, trend: str | None, caught_up_ms: int | None
 ) -> str:
-    """The group in one line: Stable, 3 members, 12 s behind, falling, caught up in 40 s."""
+    """Describe the group in one line: Stable, 3 members, 12 s behind, falling, caught up in 40 s."""
     parts = [group.state or "unknown", count(len(group.members), "member") if group.members else "no members"]
     if lag == 0:
         parts.append("nothing left to read")
@@ -247,6 +251,7 @@ def group_list(rows: GroupRows, query: Mapping[str, str]) -> GroupList:
     chosen.sort(key=SORTS[sort])
     pages = max(1, -(-len(chosen) // ROWS_PER_PAGE))
     wanted = query.get("page", "1")
+    # `isdigit` accepts digits of other scripts, and Python refuses to parse very long numbers.
     page = min(max(1, int(wanted) if wanted.isascii() and wanted.isdigit() and len(wanted) < 9 else 1), pages)
     shown = chosen[(page - 1) * ROWS_PER_PAGE : page * ROWS_PER_PAGE]
     return GroupList(

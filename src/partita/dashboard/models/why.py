@@ -15,7 +15,7 @@ from partita.explain import Account
 from partita.explain.facts import Assigned, Partition
 from partita.observe.history import LagPoint
 from partita.observe.observed import Observed
-from partita.plurals import count
+from partita.wording import count
 
 REBALANCES_IN_VIEW = 12
 WINDOW_MIN_MS = 60_000
@@ -71,25 +71,26 @@ class GenerationPage:
 def why_page(
     observed: Observed, accounts: Accounts, group_id: str, query: dict[str, str], source: str
 ) -> WhyPage | None:
-    """The page; None for a group of which nothing is known at all."""
-    facts, told = accounts.of(group_id)
-    if not told and group_id not in observed.groups:
+    """Return the page; None for an unknown group."""
+    facts, known = accounts.of(group_id)
+    if not known and group_id not in observed.groups:
         return None
     path = f"/groups/{slug(group_id)}/why"
     generations = [fact for fact in facts if isinstance(fact, Assigned)]
+    looks = accounts.looks(group_id)
     by = "member" if query.get("by") == "member" else "partition"
     line, hidden = (None, 0)
-    if told:
-        window = _window(told, observed.seen_ms, query)
+    if known:
+        window = _window(known, observed.seen_ms, query)
         lag = observed.history.lag_points(group_id, window[0])
-        line, hidden = _timeline(path, generations, told, window, by, [p for p in lag if p.at_ms <= window[1]])
-    latest = told[-1] if told else None
+        line, hidden = _timeline(path, generations, known, window, by, looks, [p for p in lag if p.at_ms <= window[1]])
+    latest = known[-1] if known else None
     return WhyPage(
         group_id,
         path,
-        _sentence(told, accounts.in_last_hour(group_id)),
-        tuple(listed_rebalance(path, account) for account in reversed(told[-LISTED_MAX:])),
-        len(told),
+        _sentence(known, accounts.in_last_hour(group_id)),
+        tuple(listed_rebalance(path, account) for account in reversed(known[-LISTED_MAX:])),
+        len(known),
         line,
         by,
         hidden,
@@ -100,12 +101,12 @@ def why_page(
 
 
 def generation_page(observed: Observed, accounts: Accounts, group_id: str, generation: int) -> GenerationPage | None:
-    """One rebalance, the newest of that generation; None if it is not known."""
-    _, told = accounts.of(group_id)
-    index = max((i for i, account in enumerate(told) if account.generation == generation), default=None)
+    """Return one rebalance, the newest of that generation; None if it is not known."""
+    _, known = accounts.of(group_id)
+    index = max((i for i, account in enumerate(known) if account.generation == generation), default=None)
     if index is None:
         return None
-    account = told[index]
+    account = known[index]
     owners_before = {part: account.name_of(m.member_id) for m in account.members_before for part in m.partitions}
     owners = {part: account.name_of(m.member_id) for m in account.members for part in m.partitions}
     moved = {move.partition for move in account.moves}
@@ -114,23 +115,23 @@ def generation_page(observed: Observed, accounts: Accounts, group_id: str, gener
         for part in sorted({*owners_before, *owners})
     )
     day_ago = account.ended_ms - DAY
-    same = sum(a.cause.what is account.cause.what for a in told[: index + 1] if a.ended_ms > day_ago)
+    same = sum(a.cause.what is account.cause.what for a in known[: index + 1] if a.ended_ms > day_ago)
     return GenerationPage(
         group_id,
         f"/groups/{slug(group_id)}/why",
         account,
-        told[index - 1].generation if index else None,
-        told[index + 1].generation if index + 1 < len(told) else None,
+        known[index - 1].generation if index else None,
+        known[index + 1].generation if index + 1 < len(known) else None,
         f"The same cause {count(same, 'time')} in 24 hours up to this one." if same > 1 else "",
         grid,
         span(account.took_ms),
     )
 
 
-def _sentence(told: Sequence[Account], hour: int) -> str:
-    if not told:
+def _sentence(known: Sequence[Account], hour: int) -> str:
+    if not known:
         return "No rebalance is known yet"
-    return f"{count(len(told), 'rebalance')} known, {hour:,} in the last hour"
+    return f"{count(len(known), 'rebalance')} known, {hour:,} in the last hour"
 
 
 def listed_rebalance(path: str, account: Account) -> ListedRebalance:
@@ -147,40 +148,42 @@ def listed_rebalance(path: str, account: Account) -> ListedRebalance:
     )
 
 
-def _window(told: Sequence[Account], now_ms: int, query: dict[str, str]) -> tuple[int, int]:
-    """From `from` to `to` in milliseconds if both are given and make sense, else the last rebalances up to now."""
+def _window(known: Sequence[Account], now_ms: int, query: dict[str, str]) -> tuple[int, int]:
+    """Return the range from `from` to `to` in milliseconds if both are valid, else around the last rebalances."""
     given = [query.get("from", ""), query.get("to", "")]
     if all(text.isascii() and text.isdigit() and len(text) < 15 for text in given):
         begin, end = map(int, given)
         if begin + 10 < end:
             return begin, end
-    first = told[-min(len(told), REBALANCES_IN_VIEW)]
-    begin, end = first.began_ms or first.ended_ms, max(now_ms, told[-1].ended_ms)
-    length = max(WINDOW_MIN_MS, end - begin)
-    return end - length - length // 20, end
+    first = known[-min(len(known), REBALANCES_IN_VIEW)]
+    begin, last = first.began_ms or first.ended_ms, known[-1].ended_ms
+    margin = max(WINDOW_MIN_MS, last - begin) // 4
+    return begin - margin, max(last, min(now_ms, last + margin))
 
 
 def _timeline(
     path: str,
     generations: Sequence[Assigned],
-    told: Sequence[Account],
+    known: Sequence[Account],
     window: tuple[int, int],
     by: str,
+    looks: tuple[dict[str, str], dict[str, int]],
     lag: Sequence[LagPoint],
 ) -> tuple[Timeline, int]:
-    names = {member_id: name for account in told for member_id, name in account.names}
+    names, owners = looks
     steps = sorted(generations, key=lambda one: (one.at_ms, one.generation))
-    owners: dict[str, int] = {}
     rows = (
-        _by_partition(steps, told, window, names, owners)
+        _by_partition(steps, known, window, names, owners)
         if by == "partition"
         else _by_member(steps, window, names, owners)
     )
     marks = [
-        Mark(a.ended_ms, f"g{a.generation}", f"{path}/{a.generation}", f"g{a.generation}: {a.headline}") for a in told
+        Mark(a.ended_ms, f"g{a.generation}", f"{path}/{a.generation}", f"g{a.generation}: {a.headline}") for a in known
     ]
     inside = [mark for mark in marks if window[0] <= mark.at_ms <= window[1]]
-    return Timeline(*window, tuple(rows[:ROWS_MAX]), tuple(inside), tuple(owners), tuple(lag)), len(rows[ROWS_MAX:])
+    seen = {one.owner for row in rows for one in row.spans}
+    legend = tuple((number, name) for name, number in owners.items() if number in seen)
+    return Timeline(*window, tuple(rows[:ROWS_MAX]), tuple(inside), legend, tuple(lag)), len(rows[ROWS_MAX:])
 
 
 def _until(steps: Sequence[Assigned], window: tuple[int, int]) -> Iterable[tuple[Assigned, int]]:
@@ -193,7 +196,7 @@ def _until(steps: Sequence[Assigned], window: tuple[int, int]) -> Iterable[tuple
 
 def _by_partition(
     steps: Sequence[Assigned],
-    told: Sequence[Account],
+    known: Sequence[Account],
     window: tuple[int, int],
     names: dict[str, str],
     owners: dict[str, int],
@@ -202,7 +205,7 @@ def _by_partition(
     for step, end in _until(steps, window):
         for member in step.members:
             name = names.get(member.member_id, member.client_id)
-            owner = owners.setdefault(name, len(owners))
+            owner = owners[name]
             for part in member.partitions:
                 before = spans.setdefault(part, [])
                 if before and before[-1].owner == owner and before[-1].to_ms == step.at_ms:
@@ -210,7 +213,7 @@ def _by_partition(
                 else:
                     step_from = step.at_ms
                 before.append(Span(step_from, end, owner, f"{_name(part)}: read by {name}", name))
-    for account in told:
+    for account in known:
         for gap in account.unread:
             to_ms = gap.to_ms if gap.to_ms is not None else window[1]
             if gap.partition in spans and to_ms >= window[0] and gap.from_ms <= window[1]:
@@ -226,7 +229,7 @@ def _by_member(
     for step, end in _until(steps, window):
         for member in step.members:
             name = names.get(member.member_id, member.client_id)
-            owner = owners.setdefault(name, len(owners))
+            owner = owners[name]
             held = count(len(member.partitions), "partition")
             spans.setdefault(name, []).append(Span(step.at_ms, end, owner, f"{name}: {held}", held))
     return [Row(name, tuple(found)) for name, found in spans.items()]

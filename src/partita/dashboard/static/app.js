@@ -23,7 +23,7 @@
     const seen = stamp(), label = fresh();
     if (!label) return;
     const age = seen ? Date.now() - seen - (skew || 0) : 0;
-    const text = lost ? "server lost, trying again" : paused ? "paused" : !seen ? "first look" : "fresh " + words(age) + " ago";
+    const text = lost ? "server lost, trying again" : paused ? "paused" : !seen ? "first look" : "updated " + words(age) + " ago";
     if (label.textContent !== text) label.textContent = text;
     label.className = lost ? "bad" : age > 30000 ? "warn" : "";
   }
@@ -94,6 +94,10 @@
     probe.remove();
     return found;
   }
+  function clock(seconds) { return new Date(seconds * 1000).toISOString().slice(11, 19); }
+  function newest(u) {  // without a pointer over it the legend has the newest values
+    if (u.cursor.idx == null) u.setLegend({ idx: u.data[0].length - 1 }, false);
+  }
   function marks(u) {
     const told = JSON.parse(document.getElementById("lag-points").textContent).marks;
     u.ctx.save();
@@ -120,18 +124,24 @@
     place.replaceChildren();
     const axis = { stroke: colour("--soft"), grid: { stroke: colour("--line"), width: 1 }, ticks: { show: false } };
     plot = new uPlot({
-      width: place.clientWidth, height: 210, legend: { live: true }, cursor: { y: false }, hooks: { draw: [marks] },
+      width: place.clientWidth, height: 190, padding: [8, 34, 0, 0], cursor: { y: false }, tzDate: (at) => uPlot.tzDate(new Date(at * 1000), "UTC"),
+      hooks: { draw: [marks], ready: [newest], setData: [newest], setCursor: [newest] },
       scales: { y: { range: (u, low, high) => [0, Math.max(4, high * 1.08)] } },
-      axes: [{ ...axis, space: 90, values: (u, all) => all.map((v) => new Date(v * 1000).toTimeString().slice(0, 8)) }, { ...axis, size: 64, values: (u, all) => all.map((v) => v.toLocaleString("en")) }],
-      series: [{ value: (u, v) => v == null ? "" : new Date(v * 1000).toLocaleTimeString() },
+      axes: [{ ...axis, space: 90, size: 28, values: (u, all) => all.map(clock) }, { ...axis, size: 64, values: (u, all) => all.map((v) => v.toLocaleString("en")) }],
+      series: [{ label: "time", value: (u, v) => v == null ? "" : clock(v) + " UTC" },
         { label: "lag", stroke: colour("--accent"), width: 2, fill: colour("--tint"), points: { show: false },
           value: (u, v) => v == null ? "" : v.toLocaleString("en") + " records" }],
     }, data, place);
   }
-  addEventListener("resize", () => { if (plot && host) plot.setSize({ width: host.clientWidth, height: 210 }); });
+  addEventListener("resize", () => { if (plot && host) plot.setSize({ width: host.clientWidth, height: 190 }); });
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => { if (host) { host.replaceChildren(); draw(); } });
+  addEventListener("scroll", ({ target }) => {  // names of rows stay in sight
+    const svg = target.querySelector?.(".timeline");
+    if (!svg) return;
+    const shift = target.scrollLeft * svg.viewBox.baseVal.width / svg.clientWidth;
+    svg.querySelector(".names").setAttribute("transform", `translate(${shift})`);
+  }, true);
   addEventListener("DOMContentLoaded", () => {
-    for (const box of document.querySelectorAll(".scroll")) box.scrollLeft = box.scrollWidth;  // the newest is at the right
     took(stamp()); draw(); tick();
   });
 })();

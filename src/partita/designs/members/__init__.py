@@ -1,1 +1,1 @@
-"""The members of a group in each design, as they run in worker processes. What they do is told as JSON lines."""
+"""The members of a group in each design, as they run in worker processes. They report their events as JSON lines."""

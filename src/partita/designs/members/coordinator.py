@@ -55,7 +55,7 @@ OTHERS_WAIT_S = 1.0
 
 @dataclass(frozen=True, slots=True)
 class CoordinatorSettings:
-    """One coordinator of `count`: its number, where ZooKeeper is, how long its session lives."""
+    """One coordinator of `count`: its number, ZooKeeper's address, the length of its session."""
 
     number: int
     count: int
@@ -95,10 +95,8 @@ class CoordinatorProcess:
             connection, _ = listener.accept()
             threading.Thread(target=self._serve, args=(connection,), daemon=True).start()
 
-    # Slots
-
     def _stand_for_election(self) -> None:
-        """Try the slots of one's own first, the others a second later; watch those that somebody else has."""
+        """Try its own slots first and the others a second later; watch those that another coordinator has."""
         preferred = [n for n in range(nodes.SLOT_COUNT) if n % self._settings.count == self._settings.number]
         for number in preferred:
             self._try_slot(number)
@@ -137,7 +135,7 @@ class CoordinatorProcess:
         return f"{self._settings.number} 127.0.0.1:{self.port}"
 
     def _groups_of(self, slot: int) -> list[Group]:
-        """What ZooKeeper knows of the groups of a slot: generation and plan."""
+        """Return what ZooKeeper stores of the groups of a slot: generation and plan."""
         names = self._client.ask(Children("/consumers"))
         found = []
         for name in names if isinstance(names, tuple) else ():
@@ -179,7 +177,7 @@ class CoordinatorProcess:
                     self._carry_out(self._rules.node_gone(group, names, now_ms()))
 
     def _on_new_session(self) -> None:
-        """The slots are gone with the old session; everybody who waits is sent away."""
+        """Drop all slots: they went with the old session. Every waiting member is sent away."""
         self._say("session", id=self._client.session)
         with self._lock:
             for slot in list(self._rules.epochs):
@@ -201,8 +199,6 @@ class CoordinatorProcess:
         if isinstance(found, Node):
             with self._lock:
                 self._carry_out(self._rules.topic_has(topic, nodes.partitions_in(found.data), now_ms()))
-
-    # Requests
 
     def _serve(self, connection: socket.socket) -> None:
         try:
@@ -288,10 +284,8 @@ class CoordinatorProcess:
             topics.append(OffsetFetchResponseTopic(name=topic.name, partitions=partitions))
         return OffsetFetchResponse(topics=topics)
 
-    # Effects
-
     def _carry_out(self, effects: list[Effect]) -> None:
-        """Called with the lock held: answers go at once, writes to the thread that writes."""
+        """Send answers at once and queue writes for the thread that writes. Called with the lock held."""
         for effect in effects:
             if isinstance(effect, Answer):
                 assert isinstance(effect.token, SimpleQueue), "a join waits with a queue"
@@ -314,7 +308,7 @@ class CoordinatorProcess:
                 self._stand_again(nodes.slot_of(effect.group))
 
     def _stand_again(self, slot: int) -> None:
-        """After a plan that could not be written: give the slot up, if it is still ours, and try to win it again."""
+        """After a failed write of a plan: give the slot up, if it is still ours, and try to win it again."""
         holder = self._client.ask(Get(nodes.slot(slot)))
         if isinstance(holder, Node) and holder.data == self._name:
             self._client.ask(Delete(nodes.slot(slot)))
@@ -331,7 +325,7 @@ class CoordinatorProcess:
             self._armed.wait(None if due is None else max(due - now_ms(), 1) / 1000)
 
     def _mind_connection(self) -> None:
-        """Without ZooKeeper for longer than a session, by the own clock, another may coordinate: serve nothing."""
+        """Stop serving after a session's length without ZooKeeper, by the own clock: another may coordinate by then."""
         while True:
             silent_s = self._client.silent_s
             if silent_s * 1000 > self._settings.session_ms:
@@ -358,11 +352,11 @@ def now_ms() -> int:
 def main(settings: str) -> None:
     """Run until standard input ends."""
 
-    def until_told() -> None:
+    def wait_for_end() -> None:
         sys.stdin.read()
         os._exit(0)
 
-    threading.Thread(target=until_told, daemon=True).start()
+    threading.Thread(target=wait_for_end, daemon=True).start()
     CoordinatorProcess(CoordinatorSettings(**json.loads(settings))).run()
 
 

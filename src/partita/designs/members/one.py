@@ -23,13 +23,13 @@ from partita.designs.rules.consumer_one import (
     Tell,
 )
 from partita.designs.rules.requests import WatchEvent
-from partita.designs.zookeeper.client import Client, Closed
+from partita.designs.zookeeper.client import Client, Closed, end_session
 
 T = TypeVar("T")
 
 
 class MemberOne:
-    """Three threads besides the reader: one rebalances, one hears of events, one commits now and then."""
+    """Three threads besides the reader: one rebalances, one receives events, one commits from time to time."""
 
     def __init__(self, settings: MemberSettings, say: Say) -> None:
         timings = settings.timings
@@ -74,13 +74,11 @@ class MemberOne:
             thread.start()
 
     def slow(self, ms: int) -> None:
-        """Let the processing of the next records take so long."""
+        """Make the processing of the next records take `ms`."""
         self._reader.slow(ms)
 
     def end_session(self) -> None:
         """Let the session expire at once."""
-        from partita.designs.zookeeper.client import end_session
-
         credentials = self._client.credentials
         assert credentials is not None, "a member that runs has a session"
         end_session(self._settings.zookeeper, credentials)
@@ -128,7 +126,7 @@ class MemberOne:
         self._is_dirty.set()
 
     def _run(self, dialogue: Generator[Action, Sent, T]) -> T:
-        """Carry out what the rules want, until they are done."""
+        """Carry out the actions of the rules until they are done."""
         answer: Sent = None
         while True:
             try:

@@ -18,7 +18,7 @@ FETCH_WAIT_MS = 100
 
 
 class Reader:
-    """Reads what it is told to, tells what it read, and knows the position of each partition."""
+    """Reads the partitions it is given, reports the records, and knows the position of each partition."""
 
     def __init__(self, bootstrap: str, say: Say) -> None:
         self._say = say
@@ -48,7 +48,7 @@ class Reader:
         self._do(begin)
 
     def stop(self) -> dict[Partition, int]:
-        """Read nothing any more; return the positions that moved since they were committed."""
+        """Stop reading; return the positions that moved since they were committed."""
 
         def end() -> dict[Partition, int]:
             if self._consumer.assignment():
@@ -61,11 +61,11 @@ class Reader:
         return self._do(end)
 
     def moved(self) -> dict[Partition, int]:
-        """The positions that moved since the last call, to be committed."""
+        """Return the positions that moved since the last call, to be committed."""
         return self._do(self._moved)
 
     def slow(self, ms: int) -> None:
-        """Let the processing of the next records take so long."""
+        """Make the processing of the next records take `ms`."""
         self._slow_ms = ms
 
     def close(self) -> None:
@@ -113,6 +113,6 @@ def ranges_of(records: Any) -> list[list[int]]:
 
 
 def process_slowly(ms: int, say: Say) -> None:
-    """Spend so long on records that were read."""
+    """Spend `ms` on records that were read."""
     say("busy", ms=ms)
     time.sleep(ms / 1000)

@@ -1,4 +1,4 @@
-"""What a member is told when it starts: one value for all designs, as JSON between the processes."""
+"""The settings a member is started with: one value for all designs, as JSON between the processes."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any, Protocol
 
 Say = Callable[..., None]
-"""`say("read", ranges=...)` tells one fact of this member."""
+"""`say("read", ranges=...)` reports one fact of this member."""
 
 
 @dataclass(frozen=True, slots=True)
 class Timings:
-    """Kafka 0.8.2's defaults in milliseconds, and what belongs to them in the later designs."""
+    """Kafka 0.8.2's defaults in milliseconds, and the corresponding times of the later designs."""
 
     session_ms: int = 6000
     backoff_ms: int = 2000
@@ -22,7 +22,7 @@ class Timings:
     commit_ms: int = 1000
 
     def faster(self, factor: int) -> Timings:
-        """All of it so many times shorter; the ratios stay, and the commits."""
+        """Return all times divided by `factor`, except the commits; the ratios stay."""
         return replace(
             self,
             session_ms=self.session_ms // factor,
@@ -33,7 +33,7 @@ class Timings:
 
 @dataclass(frozen=True, slots=True)
 class MemberSettings:
-    """One member: its name, the design it follows, where everything is."""
+    """One member: its name, the design it follows, and the addresses it uses."""
 
     member: str
     design: str
@@ -53,21 +53,21 @@ class MemberSettings:
 
 
 def settings_in(fields: dict[str, Any]) -> MemberSettings:
-    """What the line said."""
+    """Return the settings that `as_json` wrote."""
     return MemberSettings(
         **{**fields, "timings": Timings(**fields["timings"]), "coordinators": tuple(fields["coordinators"])}
     )
 
 
 class Member(Protocol):
-    """What a worker can do with a member of any design."""
+    """A member of any design, as a worker runs it."""
 
     def start(self) -> None:
         """Join the group; return when the member runs by itself."""
         ...
 
     def slow(self, ms: int) -> None:
-        """Let the processing of the next records take so long."""
+        """Make the processing of the next records take `ms`."""
         ...
 
     def close(self) -> None:

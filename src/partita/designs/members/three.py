@@ -10,10 +10,10 @@ from typing import Any
 from partita import Consumer
 from partita.assignors.interface import Assignment, Assignor, Subscription, TopicMetadata
 from partita.consumer.listener import RebalanceListener
-from partita.consumer.topic_partition import TopicPartition
 from partita.designs.members.reader import FETCH_WAIT_MS, POLL_S, process_slowly, ranges_of
 from partita.designs.members.settings import MemberSettings, Say
 from partita.errors import KafkaError
+from partita.offsets.topic_partition import TopicPartition
 
 STRATEGIES = {"3": "range", "3c": "cooperative-sticky"}
 
@@ -34,27 +34,27 @@ class Mine(Assignor):
 
 
 class Ownership(RebalanceListener):
-    """Tells what this member reads after each change."""
+    """Reports the partitions of this member after each change."""
 
     def __init__(self, say: Say) -> None:
         self._say = say
         self._held: set[int] = set()
 
     def on_partitions_assigned(self, partitions: list[TopicPartition]) -> None:
-        """Tell what is read from now on."""
+        """Report what is read from now on."""
         self._held |= {partition.partition for partition in partitions}
         for partition in sorted(partitions):
             self._say("claimed", partition=partition.partition)
         self._say("reading", partitions=sorted(self._held))
 
     def on_partitions_revoked(self, partitions: list[TopicPartition]) -> None:
-        """Tell what is read no more."""
+        """Report what is no longer read."""
         self._held -= {partition.partition for partition in partitions}
         self._say("reading", partitions=sorted(self._held))
 
 
 class MemberThree:
-    """One thread polls; everything about the group is done by the consumer itself."""
+    """One thread polls; the consumer itself does everything about the group."""
 
     def __init__(self, settings: MemberSettings, say: Say) -> None:
         timings = settings.timings
@@ -88,7 +88,7 @@ class MemberThree:
         self._thread.start()
 
     def slow(self, ms: int) -> None:
-        """Let the processing of the next records take so long."""
+        """Make the processing of the next records take `ms`."""
         self._slow_ms = ms
 
     def close(self) -> None:

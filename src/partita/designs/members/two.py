@@ -1,4 +1,4 @@
-"""A member of design 2: its node in ZooKeeper says that it is there; everything else it is told by its coordinator."""
+"""A member of design 2: its node in ZooKeeper marks its presence; everything else comes from its coordinator."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from partita.designs.rules import nodes
 from partita.designs.rules.assignment import Partition
 from partita.designs.rules.nodes import Registration
 from partita.designs.rules.requests import Create, Failure
-from partita.designs.zookeeper.client import Client, Closed
+from partita.designs.zookeeper.client import Client, Closed, end_session
 from partita.protocol.error_codes import ErrorCode
 from partita.protocol.messages.find_coordinator import FindCoordinatorRequest
 from partita.protocol.messages.heartbeat import HeartbeatRequest
@@ -38,7 +38,7 @@ class Refused(RuntimeError):
 
 
 class MemberTwo:
-    """One thread speaks with the coordinator. Losing it, or ZooKeeper, stops no reading."""
+    """One thread talks to the coordinator. Losing it, or ZooKeeper, stops no reading."""
 
     def __init__(self, settings: MemberSettings, say: Say) -> None:
         self._settings = settings
@@ -69,19 +69,17 @@ class MemberTwo:
             raise Refused(self._refusal)
 
     def slow(self, ms: int) -> None:
-        """Let the processing of the next records take so long."""
+        """Make the processing of the next records take `ms`."""
         self._reader.slow(ms)
 
     def end_session(self) -> None:
         """Let the session expire at once."""
-        from partita.designs.zookeeper.client import end_session
-
         credentials = self._client.credentials
         assert credentials is not None, "a member that runs has a session"
         end_session(self._settings.zookeeper, credentials)
 
     def close(self) -> None:
-        """Stop, commit, end the session: the coordinator is told by ZooKeeper."""
+        """Stop, commit, end the session: the coordinator learns of it from ZooKeeper."""
         self._closing.set()
         self._thread.join(timeout=self._settings.timings.session_ms * 5 / 1000)
         with contextlib.suppress(OSError):
@@ -114,7 +112,7 @@ class MemberTwo:
                 return
 
     def _connection(self) -> Connection:
-        """A connection to the coordinator; asks every known address in turn until there is one.
+        """Return a connection to the coordinator; asks every known address in turn until there is one.
 
         It is reached at the address that this member was given for its number: a tap may stand between.
         """
@@ -187,7 +185,7 @@ class MemberTwo:
         }
 
     def _beat(self) -> None:
-        """Commit and show oneself, until somebody says that the group changes."""
+        """Commit and send heartbeats, until an answer says that the group changes."""
         timings = self._settings.timings
         commit_at_s = time.monotonic() + timings.commit_ms / 1000
         while self._generation >= 0 and not self._closing.wait(timings.heartbeat_ms / 1000):

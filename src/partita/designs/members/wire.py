@@ -1,4 +1,4 @@
-"""Kafka's frames over a blocking socket: what design 2's members and coordinators speak."""
+"""Kafka's frames over a blocking socket, for design 2's members and coordinators."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A worker process runs up to ten members: orders come in as JSON lines, facts go out as JSON lines.
+"""A worker process with up to ten members: orders come in as JSON lines, facts go out as JSON lines.
 
 Run as `python -m partita.designs.members.worker`. It ends with its standard input.
 """
@@ -11,15 +11,25 @@ import sys
 import threading
 import time
 import traceback
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from partita.designs.members.settings import Member, MemberSettings, Say, settings_in
+from partita.lazy import later
+
+if TYPE_CHECKING:
+    from partita.designs.members import one as member_one
+    from partita.designs.members import three as member_three
+    from partita.designs.members import two as member_two
+else:
+    member_one = later("partita.designs.members.one")
+    member_three = later("partita.designs.members.three")
+    member_two = later("partita.designs.members.two")
 
 _printing = threading.Lock()
 
 
 def sayer(member: str) -> Say:
-    """How a member tells a fact: one line with its name and the time of the machine's monotonic clock."""
+    """Return how a member reports a fact: one line with its name and the time of the machine's monotonic clock."""
 
     def say(event: str, **facts: Any) -> None:
         line = json.dumps({"at": time.monotonic(), "member": member, "event": event, **facts})
@@ -31,19 +41,14 @@ def sayer(member: str) -> Say:
 
 
 def make(settings: MemberSettings) -> Member:
-    """The member of this design."""
+    """Return the member of this design."""
     say = sayer(settings.member)
     if settings.design == "1":
-        from partita.designs.members.one import MemberOne
-
-        return MemberOne(settings, say)
+        return member_one.MemberOne(settings, say)
     if settings.design == "2":
-        from partita.designs.members.two import MemberTwo
+        return member_two.MemberTwo(settings, say)
 
-        return MemberTwo(settings, say)
-    from partita.designs.members.three import MemberThree
-
-    return MemberThree(settings, say)
+    return member_three.MemberThree(settings, say)
 
 
 class Worker:

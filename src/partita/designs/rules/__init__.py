@@ -1,1 +1,1 @@
-"""What the consumers and coordinators of the old designs decide, without sockets, threads or clocks."""
+"""The rules of the old designs' consumers and coordinators, without sockets, threads or clocks."""

@@ -1,4 +1,4 @@
-"""Who reads what, as each consumer of design 1 works it out for itself. (Kafka 0.8.2: PartitionAssignor)"""
+"""The assignment that each consumer of design 1 computes for itself. (Kafka 0.8.2: PartitionAssignor)"""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class CannotAssign(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """What one reader saw: every member's registration and the number of partitions of each topic."""
+    """The state one reader saw: every member's registration and the number of partitions of each topic."""
 
     members: Mapping[str, Registration]
     partitions: Mapping[str, int]

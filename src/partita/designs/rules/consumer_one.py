@@ -1,4 +1,4 @@
-"""Design 1's consumer: what it asks ZooKeeper, in what order, and what it does about each answer.
+"""Design 1's consumer: its requests to ZooKeeper, their order, and its reaction to each answer.
 
 Each method is a dialogue: a generator that yields requests and local actions and is sent the answers, so that the same
 rules run on a real ZooKeeper and on the model. The order of the steps decides what can go wrong.
@@ -31,7 +31,7 @@ class StartFetching:
 
 @dataclass(frozen=True, slots=True)
 class Sleep:
-    """Wait so long; do nothing else."""
+    """Wait for this long and do nothing else."""
 
     ms: int
 
@@ -97,14 +97,14 @@ class ConsumerOne:
         self.has_seen_no_broker = False
 
     def register(self, at_ms: int) -> Generator[Action, Sent, None]:
-        """Create the own node, waiting a session timeout whenever an older session's node is still there."""
+        """Create its own node, waiting a session timeout whenever an older session's node is still there."""
         path = nodes.member(self.settings.group, self.settings.member)
         content = nodes.registration_json(self.registration, at_ms)
         while (yield from create(Create(path, content, ephemeral=True))) is Failure.NODE_EXISTS:
             yield Sleep(self.settings.session_timeout_ms)
 
     def watch(self) -> Generator[Action, Sent, None]:
-        """Watch the members and the own topic: three reads, none of which is used."""
+        """Watch the members and its own topic: three reads, none of which is used."""
         ids = nodes.members(self.settings.group)
         yield from ask(Exists(ids, watch=True))
         yield from ask(Children(ids, watch=True))
@@ -113,16 +113,16 @@ class ConsumerOne:
             yield from ask(Children(nodes.BROKERS, watch=True))
 
     def look_again(self, path: str) -> Generator[Action, Sent, None]:
-        """What the client library did on an event before it told anybody: two reads that arm the watch again."""
+        """Read twice to arm the watch again, as the client library did on an event before it called any listener."""
         yield from ask(Exists(path, watch=True))
         yield from ask(Get(path, watch=True) if path.startswith(f"{nodes.TOPICS}/") else Children(path, watch=True))
 
     def forget(self) -> None:
-        """The session has expired: own nothing, without a commit."""
+        """Own nothing after the session has expired, without a commit."""
         self.owned = ()
 
     def commit(self, positions: Positions) -> Generator[Action, Sent, None]:
-        """Write offsets, whoever owns the partitions by now: nothing checks it."""
+        """Write offsets without a check of who owns the partitions by now."""
         for (topic, number), position in positions.items():
             path = nodes.offset(self.settings.group, topic, number)
             answer = yield from ask(Put(path, str(position)))
@@ -147,10 +147,12 @@ class ConsumerOne:
         yield from self._brokers()
         yield from self._own_registration()
         if not (yield from self._brokers()):
+            # Kafka 0.8 watches the brokers only from here on: the next one to come starts the rebalance.
             self.has_seen_no_broker = True
             yield from ask(Children(nodes.BROKERS, watch=True))
             return Ending.NO_BROKER
         yield from self._stop_and_commit()
+        # All partitions are given up before the new shares are known, also those it will own again.
         yield from self._release(self.owned)
         self.owned = ()
         view = yield from self._view()
@@ -185,7 +187,7 @@ class ConsumerOne:
             yield Tell("released", {"partition": number})
 
     def _view(self) -> Generator[Action, Sent, View]:
-        """Read everybody's registration, one after the other. Nothing says that they belong to one moment."""
+        """Read all registrations, one after the other. Nothing guarantees that they belong to one moment."""
         own = yield from self._own_registration()
         partitions = {}
         for topic in own.streams:
@@ -223,7 +225,7 @@ class ConsumerOne:
             raise AttemptFailed(f"partition {lost[0]} and {len(lost) - 1} more are owned by others")
 
     def _try_claim(self, path: str, thread: str) -> Generator[Action, Sent, str]:
-        """Who owns the node after the try: ourselves, or another; "" if the other went away meanwhile."""
+        """Return the owner of the node after the try: ourselves, or another; "" if the other went away meanwhile."""
         answer = yield from create(Create(path, thread, ephemeral=True))
         if answer is None:
             return thread
@@ -232,7 +234,7 @@ class ConsumerOne:
 
 
 def ask(request: Request) -> Dialogue:
-    """One request; while the connection is gone it waits and asks again, in whatever session there is then."""
+    """Send one request; while the connection is gone wait and ask again, in whatever session there is then."""
     while True:
         answer = yield request
         assert not isinstance(answer, Mapping), "a request is answered by ZooKeeper"

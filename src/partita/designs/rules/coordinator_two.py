@@ -1,4 +1,4 @@
-"""Design 2's coordinator: it hears of members by requests and by ZooKeeper, plans for them, and writes the plan down.
+"""Design 2's coordinator: it learns of members by requests and from ZooKeeper, plans for them, and writes the plan.
 
 Requests and facts go in with the time; effects come out, to be carried out in order. A plan is answered only after it
 was written. (Kafka, early 2015: ConsumerCoordinator, before members assigned the partitions themselves)
@@ -20,7 +20,7 @@ Token: TypeAlias = object
 
 
 class State(Enum):
-    """Where a group is."""
+    """The state of a group."""
 
     STABLE = "Stable"
     PREPARING = "PreparingRebalance"
@@ -29,7 +29,7 @@ class State(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Join:
-    """A member wants in, or in again. `name` is its node in ZooKeeper; `member_id` is empty the first time."""
+    """A member's request to join or rejoin. `name` is its node in ZooKeeper; `member_id` is empty the first time."""
 
     group: str
     name: str
@@ -52,7 +52,7 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class WritePlan:
-    """Write a plan; say by `planned` whether it went well."""
+    """Write a plan; report the outcome to `planned`."""
 
     group: str
     generation: int
@@ -98,7 +98,7 @@ class Group:
     has_generation_node: bool = False
 
     def shares(self, member_id: str) -> tuple[Partition, ...]:
-        """What the plan gives to a member."""
+        """Return a member's share of the plan."""
         return tuple(sorted(partition for partition, owner in self.plan.items() if owner == member_id))
 
 
@@ -113,15 +113,13 @@ class CoordinatorTwo:
         self.groups: dict[str, Group] = {}
         self.partitions: dict[str, int] = {}
 
-    # Slots
-
     def take(self, slot: int, epoch_version: int, groups: Iterable[Group] = ()) -> None:
-        """Serve a slot from now on. Of its groups ZooKeeper knows generation and plan, but no member."""
+        """Serve a slot from now on. Of its groups ZooKeeper has generation and plan, but no member."""
         self.epochs[slot] = epoch_version
         self.groups |= {group.name: group for group in groups}
 
     def resign(self, slot: int) -> list[Effect]:
-        """Serve a slot no more; members that wait are told to look elsewhere."""
+        """Stop serving a slot; members that wait are sent to look for another coordinator."""
         self.epochs.pop(slot, None)
         gone = [group for group in self.groups.values() if nodes.slot_of(group.name) == slot]
         effects: list[Effect] = []
@@ -132,15 +130,13 @@ class CoordinatorTwo:
         return effects
 
     def refusal(self, name: str) -> ErrorCode:
-        """Why this coordinator does not serve a group; NONE if it does."""
+        """Return why this coordinator does not serve a group; NONE if it does."""
         if not self.is_active:
             return ErrorCode.COORDINATOR_NOT_AVAILABLE
         return ErrorCode.NONE if nodes.slot_of(name) in self.epochs else ErrorCode.NOT_COORDINATOR
 
-    # Requests
-
     def join(self, token: Token, request: Join, now_ms: int) -> list[Effect]:
-        """Guards in Kafka's order; then the same share again, or a rebalance that answers later."""
+        """Apply the guards in Kafka's order; then answer the same share again, or rebalance and answer later."""
         refused = self._refuse_join(request)
         if refused is not ErrorCode.NONE:
             return [Answer(token, refused)]
@@ -188,7 +184,7 @@ class CoordinatorTwo:
     def commit(
         self, name: str, member_id: str, generation: int, partitions: Iterable[Partition]
     ) -> dict[Partition, ErrorCode]:
-        """Which offsets may be written: only those of the own share, in the current generation."""
+        """Return which offsets may be written: only those of its own share, in the current generation."""
         refused, group, member = self._find(name, member_id)
         if group is None or member is None:
             return dict.fromkeys(partitions, refused)
@@ -207,10 +203,8 @@ class CoordinatorTwo:
     def _is_current(self, group: Group, generation: int) -> bool:
         return group.state is State.STABLE and generation == group.generation
 
-    # Facts
-
     def node_gone(self, name: str, present: Iterable[str], now_ms: int) -> list[Effect]:
-        """ZooKeeper's list of registrations has changed. Who is new will send a join; who is gone is removed."""
+        """Take ZooKeeper's new list of registrations. New ones will send a join; missing ones are removed."""
         group = self.groups.get(name)
         if group is None:
             return []
@@ -218,7 +212,7 @@ class CoordinatorTwo:
         return self._remove(group, [m for m in group.members if m not in there], now_ms, has_node=False)
 
     def topic_has(self, topic: str, count: int, now_ms: int) -> list[Effect]:
-        """A topic has so many partitions; if that is news, the groups that read it rebalance."""
+        """Record a topic's partition count; if it changed, the groups that read it rebalance."""
         before, self.partitions[topic] = self.partitions.get(topic), count
         if before in (None, count):
             return []
@@ -226,7 +220,7 @@ class CoordinatorTwo:
         return [effect for group in readers for effect in self._prepare(group, now_ms)]
 
     def next_deadline_ms(self) -> int | None:
-        """When `on_deadline` has something to do."""
+        """The time at which `on_deadline` has something to do."""
         found = [m.expires_ms for g in self.groups.values() for m in g.members.values() if m.token is None]
         found += [g.prepared_until_ms for g in self.groups.values() if g.state is State.PREPARING]
         return min(found, default=None)
@@ -242,7 +236,7 @@ class CoordinatorTwo:
         return effects
 
     def planned(self, name: str, is_written: bool, now_ms: int) -> list[Effect]:
-        """The plan was written, or another coordinator has taken the slot: then this one resigns."""
+        """Take the outcome of a write: the plan is written, or another has taken the slot and this one resigns."""
         group = self.groups.get(name)
         if group is None:
             return []
@@ -261,8 +255,6 @@ class CoordinatorTwo:
             effects += self._prepare(group, now_ms)
         return effects
 
-    # Rebalances
-
     def _remove(self, group: Group, members: list[str], now_ms: int, *, has_node: bool) -> list[Effect]:
         effects: list[Effect] = []
         for member_id in members:
@@ -280,7 +272,7 @@ class CoordinatorTwo:
         return self._complete(group, now_ms) if group.state is State.PREPARING and everybody_waits else []
 
     def _complete(self, group: Group, now_ms: int) -> list[Effect]:
-        """Throw out who did not come, assign, and have the plan written."""
+        """Remove members that did not come, assign, and have the plan written."""
         absent = [member_id for member_id, member in group.members.items() if member.token is None]
         effects: list[Effect] = [RemoveNode(nodes.member(group.name, member_id)) for member_id in absent]
         for member_id in absent:

@@ -1,4 +1,4 @@
-"""Where Kafka kept what in ZooKeeper, and the JSON of each node. (Kafka 0.8.2: ZkUtils, TopicCount)"""
+"""The paths of Kafka's nodes in ZooKeeper, and the JSON of each. (Kafka 0.8.2: ZkUtils, TopicCount)"""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ SLOT_COUNT = 50
 
 @dataclass(frozen=True, slots=True)
 class Registration:
-    """What a consumer says of itself: topic -> number of streams."""
+    """A consumer's registration: topic -> number of streams."""
 
     streams: Mapping[str, int]
 
@@ -27,12 +27,12 @@ class Registration:
 
 
 def broker(broker_id: int) -> str:
-    """A broker that is alive; ephemeral."""
+    """The node of a live broker; ephemeral."""
     return f"{BROKERS}/{broker_id}"
 
 
 def topic(name: str) -> str:
-    """A topic's partitions."""
+    """The node of a topic's partitions."""
     return f"{TOPICS}/{name}"
 
 
@@ -42,32 +42,32 @@ def members(group: str) -> str:
 
 
 def member(group: str, name: str) -> str:
-    """A consumer's registration; ephemeral."""
+    """The node of a consumer's registration; ephemeral."""
     return f"{members(group)}/{name}"
 
 
 def owner(group: str, name: str, partition: int) -> str:
-    """Who reads a partition. Ephemeral in design 1; in design 2 the plan, persistent."""
+    """The node of a partition's owner. Ephemeral in design 1; in design 2 the plan, persistent."""
     return f"/consumers/{group}/owners/{name}/{partition}"
 
 
 def offset(group: str, name: str, partition: int) -> str:
-    """The committed offset of a partition, as decimal text."""
+    """The node of a partition's committed offset, as decimal text."""
     return f"/consumers/{group}/offsets/{name}/{partition}"
 
 
 def generation(group: str) -> str:
-    """Design 2's generation of a group."""
+    """The node of design 2's generation of a group."""
     return f"/consumers/{group}/generation"
 
 
 def slot(number: int) -> str:
-    """Which coordinator serves a slot of groups; ephemeral."""
+    """The node of the coordinator that serves a slot of groups; ephemeral."""
     return f"{SLOTS}/{number}"
 
 
 def epoch(number: int) -> str:
-    """How often a slot changed hands: its version guards every plan."""
+    """The node that counts a slot's changes of hands: its version guards every plan."""
     return f"{EPOCHS}/{number}"
 
 
@@ -95,12 +95,12 @@ def registration_json(registration: Registration, at_ms: int) -> str:
 
 
 def registration_in(content: str) -> Registration:
-    """What a consumer's node says."""
+    """Return the registration in a consumer's node."""
     return Registration({str(name): int(count) for name, count in json.loads(content)["subscription"].items()})
 
 
 def slot_of(group: str) -> int:
-    """The slot of a group: as today's brokers choose a partition of `__consumer_offsets`."""
+    """Return the slot of a group, chosen as today's brokers choose a partition of `__consumer_offsets`."""
     return partition_for(group, SLOT_COUNT)
 
 

@@ -1,4 +1,4 @@
-"""Requests to ZooKeeper and their answers, as plain values: what a rule asks and a shell, or the model, answers."""
+"""Requests to ZooKeeper and their answers, as plain values between the rules and a shell, or the model."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Exists:
 
 @dataclass(frozen=True, slots=True)
 class Create:
-    """Make a node. Answer: None, NODE_EXISTS, or NO_NODE if its parent is missing. Ephemeral: ends with the session."""
+    """Create a node. Answer: None, NODE_EXISTS, or NO_NODE without a parent. Ephemeral: ends with the session."""
 
     path: str
     data: str = ""
@@ -98,7 +98,7 @@ Answer = Node | tuple[str, ...] | Failure | None
 
 
 class Change(Enum):
-    """What a watch saw."""
+    """The change that a watch saw."""
 
     CREATED = "created"
     DELETED = "deleted"

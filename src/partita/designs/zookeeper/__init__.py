@@ -1,1 +1,1 @@
-"""A real ZooKeeper, started from the jars that pyspark brings, and a client with the Java client's behaviour."""
+"""A real ZooKeeper, started from its jars, and a client with the Java client's behaviour."""

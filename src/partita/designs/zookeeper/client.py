@@ -77,7 +77,7 @@ class Closed(Exception):
 
 
 class Client:
-    """One session after another. Events and new sessions are told in a thread of their own, one at a time."""
+    """One session after another. Events and new sessions are delivered by a thread of their own, one at a time."""
 
     def __init__(
         self,
@@ -89,6 +89,7 @@ class Client:
     ) -> None:
         self._on_event = on_event
         self._on_new_session = on_new_session
+        # Retried without end while the session may live on; an expired session is replaced by a new one.
         self._kazoo = KazooClient(
             address, timeout=session_timeout_ms / 1000, randomize_hosts=False,
             connection_retry=KazooRetry(max_tries=-1, delay=0.05, backoff=1, max_jitter=0.0, ignore_expire=True),
@@ -102,17 +103,17 @@ class Client:
         self._watched: dict[tuple[str, bool], int] = {}
         self._inbox: queue.SimpleQueue[WatchEvent | bool] = queue.SimpleQueue()
         self._kazoo.add_listener(self._state_changed)
-        self._teller = threading.Thread(target=self._tell, daemon=True, name="zookeeper-events")
+        self._events_thread = threading.Thread(target=self._deliver, daemon=True, name="zookeeper-events")
 
     def start(self) -> None:
-        """Connect. Raises NoZooKeeper when nobody answers."""
+        """Connect. Raises NoZooKeeper when no server answers."""
         try:
             self._kazoo.start(timeout=CONNECT_WITHIN_S)
         except KazooTimeoutError:
             self._kazoo.close()
             raise NoZooKeeper(f"no ZooKeeper answers at {self._kazoo.hosts} within {CONNECT_WITHIN_S:g} s") from None
         self._session = self.session
-        self._teller.start()
+        self._events_thread.start()
 
     @property
     def session(self) -> int:
@@ -122,13 +123,13 @@ class Client:
 
     @property
     def credentials(self) -> tuple[int, bytes] | None:
-        """Session id and password: who has them can take the session over, or end it."""
+        """Session id and password: with them the session can be taken over, or ended."""
         found: tuple[int, bytes] | None = self._kazoo.client_id
         return found
 
     @property
     def is_connected(self) -> bool:
-        """Whether the server was heard within this session."""
+        """Whether the server was reached within this session."""
         return self._connected.is_set()
 
     @property
@@ -178,7 +179,7 @@ class Client:
         return None
 
     def _read(self, request: Get | Children | Exists) -> Answer:
-        """A read. A watch is remembered before it is asked for: its event may come before the answer is looked at."""
+        """Read a node. A watch is recorded before it is asked for: its event may precede the handling of the answer."""
         path, key = request.path, (request.path, isinstance(request, Children))
         seen = self._seen if request.watch else None
         if request.watch:
@@ -221,7 +222,7 @@ class Client:
         return known[0] if known else None
 
     def _seen(self, event: Any) -> None:
-        """kazoo's callback: hand the event over, unless it only says that the connection is gone.
+        """Pass the event on, unless it only says that the connection is gone. kazoo's callback.
 
         For a node that goes kazoo calls twice if data and children were watched; Java's client calls once.
         """
@@ -241,12 +242,13 @@ class Client:
             return
         self._connected.set()
 
-    def _tell(self) -> None:
+    def _deliver(self) -> None:
         while True:
             fact = self._inbox.get()
             try:
                 if isinstance(fact, WatchEvent):
                     self._on_event(fact)
+                # An entry that is no event only wakes the thread: the client is closed, or connected again.
                 elif self._is_closed:
                     return
                 else:
@@ -256,10 +258,11 @@ class Client:
                     return
 
     def _forget(self, change: Change, path: str) -> bool:
-        """The watches that this event ends; False if there are none."""
+        """Remove the watches that this event ends; return False if there are none."""
         ended = [(path, change is Change.CHILDREN)]
         if change is Change.DELETED:
             ended.append((path, True))
+        # A list, not a generator: both watches of a deleted node have to go.
         return any([self._watched.pop(key, None) is not None for key in ended])
 
     def _connected_again(self) -> None:
@@ -272,6 +275,7 @@ class Client:
             answer = self.ask(Children(path, watch=True) if of_children else Exists(path, watch=True))
             self.restored += 1
             is_gone = answer is Failure.NO_NODE
+            # `_read` has stored the node's zxid with the new watch: another one than before means a missed change.
             now = 0 if is_gone else self._watched.get((path, of_children), zxid)
             if now != zxid:
                 change = Change.DELETED if is_gone else Change.CHILDREN if of_children else Change.DATA
@@ -287,7 +291,7 @@ def _failure(error: Exception) -> Failure:
 
 
 def end_session(address: str, credentials: tuple[int, bytes]) -> None:
-    """End somebody's session at once, as its expiry would: take it over and close it."""
+    """End another client's session at once, as its expiry would: take it over and close it."""
     other = KazooClient(address, client_id=credentials, randomize_hosts=False)
     other.start(timeout=CONNECT_WITHIN_S)
     other.stop()

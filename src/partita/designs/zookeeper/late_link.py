@@ -12,7 +12,7 @@ CHUNK_BYTES = 65536
 
 
 class LateLink:
-    """Passes bytes between whoever connects to `port` and the target. What the target sends comes `delay_s` late.
+    """Passes bytes between clients of `port` and the target. The target's bytes come `delay_s` late.
 
     While the target does not listen, connections are closed at once; the other side tries again.
     """

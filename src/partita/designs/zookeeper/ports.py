@@ -1,4 +1,4 @@
-"""Ports for servers that are told where to listen before they start."""
+"""Ports for servers whose port has to be chosen before they start."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _places = itertools.count(os.getpid() * 97)
 
 
 def free_ports(count: int) -> list[int]:
-    """Ports of the loopback interface that nobody uses now; this process gets none of them again.
+    """Return unused loopback ports that this process has not returned before.
 
     The system hands none of them out by itself, so nothing takes one while a server starts, or while it is down between
     two runs. Raises OSError if there are not enough.

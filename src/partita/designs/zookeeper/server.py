@@ -84,7 +84,7 @@ class Server:
         raise NoZooKeeper(f"ZooKeeper at {self.address} did not get ready within {within_s:g} s: {told}")
 
     def four_letters(self, word: str) -> str:
-        """The answer to one of ZooKeeper's four-letter words; empty if nobody answers."""
+        """Return the answer to one of ZooKeeper's four-letter words; empty without an answer."""
         try:
             with socket.create_connection(("127.0.0.1", self.port), timeout=1) as connection:
                 connection.sendall(word.encode())
@@ -101,7 +101,7 @@ class Server:
         return int(found[1]) if found else None
 
     def stop(self) -> None:
-        """End the process, politely first. Nothing happens when it does not run."""
+        """End the process, politely first. Does nothing when it does not run."""
         process, self._process = self._process, None
         if process is None:
             return

@@ -1,1 +1,1 @@
-"""The classic group protocol: joining, syncing, heartbeats, leaving, and every move between states."""
+"""The classic group protocol: join, sync, heartbeat, leave, and all state transitions."""

@@ -1,7 +1,7 @@
-"""DescribeGroups and ListGroups: what a group looks like from outside.
+"""DescribeGroups and ListGroups: the state of groups as clients see it.
 
 (Kafka: GroupMetadataManager.describeGroups, listGroups; specification sections 16.1 and 16.2.)
-Changes nothing.
+Read only.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def describe_group(turn: Turn, token: Token, request: GroupRequest) -> None:
 
 
 def described(group: Group) -> DescribedGroup:
-    """Metadata only while Stable; assignments always, as the coordinator holds them."""
+    """Return the group's description: metadata only while Stable, assignments always."""
     is_stable = group.state is STABLE
     return DescribedGroup(
         group_id=group.group_id,
@@ -59,7 +59,7 @@ def described(group: Group) -> DescribedGroup:
 
 
 def list_groups(turn: Turn, token: Token, request: GroupRequest) -> None:
-    """Both filters must match, without regard to case; an empty filter matches everything."""
+    """List the groups that match both filters, ignoring case; an empty filter matches everything."""
     ask = request.message
     assert isinstance(ask, ListShardGroups)
     states = {state.strip().lower() for state in ask.states_filter}
@@ -73,7 +73,7 @@ def list_groups(turn: Turn, token: Token, request: GroupRequest) -> None:
 
 
 def _entries(turn: Turn) -> Iterator[ListedGroup]:
-    """Every group of the shard, of both protocols."""
+    """Yield every group of the shard, of both protocols."""
     for group in turn.state.groups.values():
         yield ListedGroup(
             group_id=group.group_id,

@@ -1,6 +1,6 @@
-"""Heartbeat: guards, then a table of state; the most frequent request there is.
+"""Heartbeat: guards, then a table of states. The most frequent request.
 
-A heartbeat never writes, so it has no turn of its own: `decide` gives the error code at once.
+A heartbeat never writes, so it needs no `Turn`: `decide` returns the error code at once.
 (Kafka: GroupMetadataManager.classicGroupHeartbeat, specification section 9.1.)
 """
 
@@ -16,11 +16,11 @@ from partita.protocol.error_codes import ErrorCode
 from partita.protocol.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
 
 _ANSWERS = {error: HeartbeatResponse(error_code=error) for error in ErrorCode}
-"""Responses are immutable, so they are shared."""
+"""One response per error code; responses are immutable, so they are shared."""
 
 
 class HeartbeatCase(IntEnum):
-    """Only members of the current generation pass the guards."""
+    """Columns of the table; only members of the current generation pass the guards."""
 
     MEMBER = 0
     """A member of the current generation."""
@@ -39,17 +39,17 @@ class Beat:
 
 
 def answer(groups: dict[str, Group], token: Token, wire: HeartbeatRequest, mono_ms: int) -> Step:
-    """The step that answers a heartbeat."""
+    """Return the step that answers a heartbeat."""
     return Step((), (Reply(token, _ANSWERS[decide(groups, wire, mono_ms)]),))
 
 
 def decide(groups: dict[str, Group], wire: HeartbeatRequest, mono_ms: int) -> ErrorCode:
-    """The answer; an accepted heartbeat restarts the session. A later end of a session needs no new wake-up."""
+    """Return the error code; an accepted heartbeat restarts the session. A later deadline needs no new wake-up."""
     group = groups.get(wire.group_id)
     if group is None:
         return ErrorCode.UNKNOWN_MEMBER_ID
-    # The usual case by itself: what guards and table say of a member of a stable group, in three comparisons. Nobody
-    # in a stable group is new or has anything parked, so the session restarts without asking.
+    # Fast path: the outcome of guards and table for a member of a stable group, in three comparisons. In a stable
+    # group no member is new or has a parked request, so the session restarts without further checks.
     if group.state is STABLE and wire.generation_id == group.generation:
         member = group.members.get(wire.member_id)
         if member is not None and member.instance_id == wire.group_instance_id:
@@ -64,11 +64,11 @@ HEARTBEAT_GUARDS: Guards[Beat] = (
     (group_is_dead, ErrorCode.COORDINATOR_NOT_AVAILABLE),
     *MEMBER_GUARDS,
 )
-"""An absent group was answered before: UNKNOWN_MEMBER_ID."""
+"""Guards; an absent group has already been answered with UNKNOWN_MEMBER_ID."""
 
 
 def LIVE(beat: Beat, mono_ms: int) -> ErrorCode:
-    """Restart the session and answer NONE. A member that waits for an answer has no session to restart."""
+    """Restart the session and answer NONE. A member with a parked request has no session to restart."""
     member = beat.group.members[beat.member_id]
     if member.deadline_ms != NO_DEADLINE and not member.is_new:
         member.deadline_ms = mono_ms + member.session_timeout_ms

@@ -1,4 +1,4 @@
-"""The members of a classic group as the note at the end of a rebalance describes them."""
+"""Describes the members of a classic group for the note at the end of a rebalance."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from partita.protocol.primitives import MalformedRequest
 
 
 def held_by(group: Group) -> tuple[MemberHeld, ...]:
-    """The first `MEMBERS_TOLD_MAX` members with their partitions. Costs a decoding each, once per rebalance."""
+    """Return the first `MEMBERS_TOLD_MAX` members with their partitions. Decodes one assignment per member."""
     return tuple(_held(group, member) for member in islice(group.members.values(), MEMBERS_TOLD_MAX))
 
 
@@ -33,7 +33,7 @@ def _held(group: Group, member: Member) -> MemberHeld:
 
 
 def _partitions(assignment: bytes) -> dict[str, list[int]]:
-    """Empty for an assignment in another client's own format."""
+    """Decode the partitions by topic; empty for an assignment in a format of the client's own."""
     found: dict[str, list[int]] = {}
     try:
         for topic, number in sorted(decode_assignment(assignment)[0]):

@@ -9,15 +9,15 @@ from collections.abc import Callable
 from enum import IntEnum
 from functools import wraps
 
-from partita.group import answers
 from partita.group.classic import rebalance
 from partita.group.classic.rejoin_causes import rejoin_cause
 from partita.group.classic.static_members import asks_for_other_topics, swap, swap_record
 from partita.group.contract import GroupRequest, Token
 from partita.group.guards import IDENTITY_GUARDS, IMPOSSIBLE, Guards, broker_is_full, first_error, group_is_dead
-from partita.group.notes import JOINED, REFUSED_FULL, STATIC_REPLACED, MemberIdIssued
+from partita.group.notes import MemberIdIssued
 from partita.group.offsets import expiration
 from partita.group.records.consumer_log import group_tombstones
+from partita.group.state import answers
 from partita.group.state.model import (
     COMPLETING,
     EMPTY,
@@ -34,6 +34,7 @@ from partita.group.state.stored import new_group_record
 from partita.group.state.turn import Turn
 from partita.protocol.error_codes import ErrorCode
 from partita.protocol.messages.join_group import JoinGroupRequest, JoinGroupResponse
+from partita.wording import What
 
 _MEMBER_ID_REQUIRED_FROM = 4
 _REBALANCE_TIMEOUT_FROM = 1
@@ -41,22 +42,22 @@ _SKIPS_ASSIGNMENT_FROM = 9
 
 
 class JoinCase(IntEnum):
-    """How a join is recognised once the guards have passed it."""
+    """Kinds of join that pass the guards; the columns of `JOIN`."""
 
     NEEDS_ID = 0
-    """No id, no instance, version 4 or newer: is given an id to come back with."""
+    """No member id, no instance id, version 4 or newer: is issued an id to rejoin with."""
     NEW = 1
-    """No id; an old version, or an instance id that nobody holds."""
+    """No member id; an old version, or an instance id that no member holds."""
     RETURNING = 2
-    """No id; an instance id somebody holds: a restarted process takes it over."""
+    """No member id; an instance id that a member holds: a restarted process takes it over."""
     PENDING = 3
-    """The id was handed out by NEEDS_ID and is used for the first time."""
+    """The id was issued by NEEDS_ID and is used for the first time."""
     LEADER = 4
     """The group leader, same protocols as before: in Stable this is how it asks for a rebalance."""
     CHANGED = 5
     """A member, leader or not, with other protocols, metadata, or their order."""
     UNCHANGED = 6
-    """A follower with the same protocols: it lost an answer, or only looks in."""
+    """A follower with the same protocols, for example because it lost the answer."""
 
 
 class Join:
@@ -79,23 +80,23 @@ class Join:
 
     @property
     def version(self) -> int:
-        """The version of the request, which its answer has too."""
+        """The version of the request and of its response."""
         return self.request.version
 
     @property
     def waiter(self) -> Waiter:
-        """What to keep of the request while it is parked."""
+        """The part of the request to keep while it is parked."""
         return Waiter(self.token, self.request.version)
 
     @property
     def rebalance_timeout_ms(self) -> int:
-        """Version 0 has none; anything sent later is taken as it is, even -1."""
+        """The rebalance timeout; version 0 has none. Later versions are taken literally, even -1."""
         wire = self.wire
         old = self.request.version < _REBALANCE_TIMEOUT_FROM
         return wire.session_timeout_ms if old else wire.rebalance_timeout_ms
 
     def new_member(self, member_id: str) -> Member:
-        """The member that this request describes, under `member_id`."""
+        """Return the member that this request describes, under `member_id`."""
         return Member(
             member_id=member_id,
             instance_id=self.instance_id,
@@ -129,20 +130,18 @@ def join_group(turn: Turn, token: Token, request: GroupRequest) -> None:
         refuse(turn, join, error)
     else:
         JOIN[group.state][classify(join)](turn, join)
+    # A group that exists in memory must exist in the log, too, even if its only trace is an issued member id.
     if is_created and len(turn.out.records) == written:
         turn.write([new_group_record(group)])
 
 
 def end_empty_consumer_group(turn: Turn, group_id: str) -> None:
-    """A KIP-848 group without members becomes a classic one by the first join; its offsets stay."""
+    """End a KIP-848 group without members: the first classic join converts it. Its offsets stay."""
     group = turn.state.consumer_group(group_id)
     if group is not None:
         assert not group.members, "a group with members serves the join itself"
         turn.write(group_tombstones(group))
         turn.state.forget_timers(group_id)
-
-
-# -- guards: the first that holds answers ---------------------------------------------------------
 
 
 def names_a_member(join: Join) -> bool:
@@ -151,7 +150,7 @@ def names_a_member(join: Join) -> bool:
 
 
 def group_cannot_be_stored(join: Join) -> bool:
-    """The group's first record is larger than the offsets topic takes."""
+    """The group's first record is larger than the offsets topic accepts."""
     return not join.state.fits([new_group_record(join.group)])
 
 
@@ -160,11 +159,11 @@ JOIN_ABSENT_GUARDS: Guards[Join] = (
     (broker_is_full, ErrorCode.GROUP_MAX_SIZE_REACHED),
     (group_cannot_be_stored, ErrorCode.UNKNOWN_SERVER_ERROR),
 )
-"""For an absent group; whoever passes creates it, even if one of `JOIN_GUARDS` refuses the join then."""
+"""For an absent group. A join that passes creates the group, even if one of `JOIN_GUARDS` then refuses it."""
 
 
 def group_is_full(join: Join) -> bool:
-    """No place is left. Pending ids do not count; while members rejoin, those who did so first have the places."""
+    """The group is at its maximum size. Pending ids do not count; in a rebalance the first to rejoin have priority."""
     group, size = join.group, join.state.config.group_max_size
     match group.state:
         case GroupState.EMPTY | GroupState.DEAD:
@@ -177,30 +176,30 @@ def group_is_full(join: Join) -> bool:
 
 
 def too_many_ids_are_pending(join: Join) -> bool:
-    """It asks for an id, and `partita.pending.members.max` ids of the shard wait to be used."""
+    """It asks for an id, and the shard already has `partita.pending.members.max` unused ids."""
     asks_for_id = not join.member_id and join.instance_id is None
     return asks_for_id and join.state.pending_count >= join.state.config.partita_pending_members_max
 
 
 def protocols_are_too_large(join: Join) -> bool:
-    """More protocols, or more metadata for one, than the shard's limits."""
+    """It lists more protocols, or more metadata for one, than the shard's limits allow."""
     config = join.state.config
     too_many = len(join.protocols) > config.partita_protocols_max
     return too_many or any(len(metadata) > config.partita_member_metadata_max_bytes for _, metadata in join.protocols)
 
 
 def no_protocol_in_common(join: Join) -> bool:
-    """Another protocol type, or no protocol that every member lists."""
+    """It has another protocol type, or lists no protocol that every member lists."""
     return not join.group.supports_any(join.wire.protocol_type, join.protocols)
 
 
 def pending_id_has_instance(join: Join) -> bool:
-    """Its id was handed out to a dynamic member, and it names a group instance id."""
+    """Its id was issued to a dynamic member, but it names a group instance id."""
     return join.member_id in join.group.pending and join.instance_id is not None
 
 
 def claimed(guard: Callable[[Join], bool]) -> Callable[[Join], bool]:
-    """The guard for joins with a member id; a join without one claims to be nobody."""
+    """Limit the guard to joins with a member id."""
 
     @wraps(guard)
     def holds(join: Join) -> bool:
@@ -221,11 +220,11 @@ JOIN_GUARDS: Guards[Join] = (
 
 
 def refuse(turn: Turn, join: Join, error: ErrorCode) -> None:
-    """Answer with the error. Whoever finds the group full loses its membership or its pending id."""
+    """Answer with the error. A member or pending id refused because the group is full is dropped."""
     member_id = join.member_id
     if error is ErrorCode.GROUP_MAX_SIZE_REACHED:
         if join.member is not None:
-            rebalance.drop_member(turn, join.group, join.member, join.member.cause(REFUSED_FULL))
+            rebalance.drop_member(turn, join.group, join.member, join.member.cause(What.REFUSED_FULL))
         else:
             turn.drop_pending(join.group, member_id, "refused")
         member_id = ""
@@ -234,11 +233,8 @@ def refuse(turn: Turn, join: Join, error: ErrorCode) -> None:
     turn.out.answer(join.token, answers.join_error(error, member_id, version=join.version))
 
 
-# -- classification and actions -------------------------------------------------------------------
-
-
 def classify(join: Join) -> JoinCase:
-    """Which column of `JOIN`."""
+    """Return the column of `JOIN`."""
     group = join.group
     if not join.member_id:
         if join.instance_id is not None:
@@ -253,7 +249,7 @@ def classify(join: Join) -> JoinCase:
 
 
 def ISSUE_ID(turn: Turn, join: Join) -> None:
-    """Hand out an id to come back with; no rebalance for somebody who may never return.
+    """Issue an id to rejoin with; start no rebalance for a client that may never return.
 
     (Kafka: classicGroupJoinNewDynamicMember)
     """
@@ -267,7 +263,7 @@ def ISSUE_ID(turn: Turn, join: Join) -> None:
 
 
 def ADMIT(turn: Turn, join: Join) -> None:
-    """Add the member, under its pending id or a new one; rebalance, or see whether the join phase is over.
+    """Add the member, under its pending id or a new one; rebalance, or end the join phase if all have joined.
 
     (Kafka: addMemberThenRebalanceOrCompleteJoin; earlier addMemberAndRebalance)
     """
@@ -278,13 +274,14 @@ def ADMIT(turn: Turn, join: Join) -> None:
     if not group.members:
         group.protocol_type = wire.protocol_type
     rebalance.add_member(turn, group, member)
+    # The log still maps this instance id to the removed member: reloading it would fence the process that joins now.
     group.has_unstored_ids |= member.instance_id in group.removed_instances
     turn.park_join(group, member, join.waiter)
-    rebalance.rebalance(turn, group, member.cause(JOINED, wire.reason or ""))
+    rebalance.rebalance(turn, group, member.cause(What.JOINED, wire.reason or ""))
 
 
 def REJOIN(turn: Turn, join: Join) -> None:
-    """Update the member and park the request; a join it has parked already is superseded.
+    """Update the member and park the request; an earlier parked join of the member is superseded.
 
     (Kafka: updateMemberThenRebalanceOrCompleteJoin; earlier updateMemberAndRebalance)
     """
@@ -317,7 +314,7 @@ def UNKNOWN(turn: Turn, join: Join) -> None:
 
 
 def SWAP_WAIT(turn: Turn, join: Join) -> None:
-    """Replace the static member; its new process waits for the join phase like everybody.
+    """Replace the static member; its new process waits for the end of the join phase like the others.
 
     (Kafka: updateStaticMemberThenRebalanceOrCompleteJoin; earlier updateStaticMemberAndRebalance)
     """
@@ -329,7 +326,7 @@ def SWAP_WAIT(turn: Turn, join: Join) -> None:
 
 
 def SWAP_REBALANCE(turn: Turn, join: Join) -> None:
-    """Replace the static member and begin again: the leader may be assigning to the old id at this moment.
+    """Replace the static member and rebalance again: the leader may be assigning to the old id at this moment.
 
     (Kafka: updateStaticMemberThenRebalanceOrCompleteJoin; earlier updateStaticMemberAndRebalance)
     """
@@ -338,7 +335,7 @@ def SWAP_REBALANCE(turn: Turn, join: Join) -> None:
 
 
 def SWAP_PERSIST(turn: Turn, join: Join) -> None:
-    """Replace the static member without a rebalance, on record, unless the agreed protocol would change.
+    """Replace the static member durably and without a rebalance, unless the selected protocol would change.
 
     (Kafka: updateStaticMemberThenRebalanceOrCompleteJoin; earlier updateStaticMemberAndRebalance)
     """
@@ -352,7 +349,7 @@ def SWAP_PERSIST(turn: Turn, join: Join) -> None:
         return
     was_leader = group.leader_id == old.member_id
     record = swap_record(group, old, new)
-    if not turn.state.fits([record]):
+    if not turn.state.fits([record]):  # refused before `swap`, so that nothing has to be undone
         turn.out.answer(join.token, _could_not_store(group, join.version))
         return
     swap(turn, group, old, new)
@@ -363,16 +360,16 @@ def SWAP_PERSIST(turn: Turn, join: Join) -> None:
 
 
 def _holder(join: Join) -> Member:
-    """The member that holds the instance id of the join."""
+    """Return the member that holds the instance id of the join."""
     assert join.instance_id is not None, "only a static member is replaced"
     return join.group.members[join.group.static[join.instance_id]]
 
 
 def _replacement(turn: Turn, join: Join, old: Member) -> Member:
-    """The member that takes over the instance id, the assignment and the place of `old`.
+    """Return the member that takes over the instance id, assignment and position of `old`.
 
-    Deviation: DescribeGroups shows the client id and host of the process that took a static member over; Kafka goes
-    on showing those of the process before it.
+    Deviation: DescribeGroups shows the client id and host of the process that took a static member over; Kafka keeps
+    showing those of the previous process.
     """
     assert old.instance_id is not None
     new = join.new_member(turn.state.new_member_id(old.instance_id))
@@ -385,11 +382,11 @@ def _swap_and_rebalance(turn: Turn, join: Join, old: Member, new: Member) -> Non
     swap(turn, group, old, new)
     rebalance.answer_syncs(turn, group, ErrorCode.REBALANCE_IN_PROGRESS)
     turn.park_join(group, new, join.waiter)
-    rebalance.rebalance(turn, group, new.cause(STATIC_REPLACED))
+    rebalance.rebalance(turn, group, new.cause(What.STATIC_REPLACED))
 
 
 def _took_over(group: Group, old: Member, new: Member, version: int, *, was_leader: bool) -> JoinGroupResponse:
-    """The leader learns that it leads and must not assign; before version 9 it is made to believe it follows."""
+    """Answer the new process. A leader learns that it must not assign; before version 9 it is called a follower."""
     if not was_leader:
         return answers.joined(group, new.member_id, version, None)
     if version < _SKIPS_ASSIGNMENT_FROM:
@@ -404,7 +401,7 @@ def _could_not_store(group: Group, version: int) -> JoinGroupResponse:
 
 
 def supersede_join(turn: Turn, group: Group, member: Member) -> None:
-    """The member's older join gets an answer its client retries by (KAFKA-20938), not silence."""
+    """Answer the member's older join with a retriable error instead of dropping it (KAFKA-20938)."""
     if member.join is not None:
         error = answers.join_error(ErrorCode.NOT_COORDINATOR, member.member_id, version=member.join.version)
         turn.answer_join(group, member, error)

@@ -1,4 +1,4 @@
-"""LeaveGroup: each entry has guards and a table of its own; one rebalance at the end covers them all.
+"""LeaveGroup: guards and a table decide each entry; one rebalance at the end covers them all.
 
 (Kafka: GroupMetadataManager.classicGroupLeaveToClassicGroup, specification section 10.)
 """
@@ -11,7 +11,7 @@ from enum import IntEnum
 from partita.group.classic import rebalance
 from partita.group.contract import GroupRequest, Token
 from partita.group.guards import IDENTITY_GUARDS, IMPOSSIBLE, Guards, first_error
-from partita.group.notes import LEFT, Cause
+from partita.group.notes import Cause
 from partita.group.state.model import COMPLETING, DEAD, EMPTY, PREPARING, STABLE, Group, GroupState
 from partita.group.state.turn import Turn
 from partita.protocol.error_codes import ErrorCode
@@ -21,18 +21,19 @@ from partita.protocol.messages.leave_group import (
     MemberIdentity,
     MemberResponse,
 )
+from partita.wording import What
 
 _BATCH_FROM = 3
 
 
 class LeaveCase(IntEnum):
-    """How an entry is recognised once the guards have passed it."""
+    """Kinds of entry that pass the guards; the columns of `LEAVE`."""
 
     MEMBER = 0
-    """A member's id, alone or with its own instance id; or no id and the instance id of a member, as an
-    administrator sends it."""
+    """A member id, alone or with its own instance id; or only the instance id of a member, as
+    administrators send it."""
     PENDING = 1
-    """An id handed out and not used yet; what instance id stands beside it does not matter."""
+    """An id that was issued and not used yet; an instance id beside it is ignored."""
 
 
 class Leave:
@@ -48,7 +49,7 @@ class Leave:
 
 
 def leave_group(turn: Turn, token: Token, request: GroupRequest) -> None:
-    """Remove whoever the request names; each entry is answered for itself, before version 3 the only one."""
+    """Remove the named members. Each entry has its own result; before version 3 there is only one."""
     wire = request.message
     assert isinstance(wire, LeaveGroupRequest)
     old_form = request.version < _BATCH_FROM
@@ -72,11 +73,11 @@ def _echo(entry: MemberIdentity, error: ErrorCode) -> MemberResponse:
 
 
 LEAVE_GUARDS: Guards[Leave] = IDENTITY_GUARDS
-"""Of each entry. An absent group has no members, so these answer for it too."""
+"""Guards of each entry. An absent group has no members, so these cover it too."""
 
 
 def classify(leave: Leave) -> LeaveCase:
-    """Which column of `LEAVE`."""
+    """Return the column of `LEAVE`."""
     return LeaveCase.PENDING if leave.member_id in leave.group.pending else LeaveCase.MEMBER
 
 
@@ -90,11 +91,11 @@ def _leave(turn: Turn, leave: Leave) -> ErrorCode:
 def REMOVE(turn: Turn, leave: Leave) -> None:
     """Remove the member. (Kafka: removeMember)"""
     member = leave.group.members[leave.member_id]
-    rebalance.drop_member(turn, leave.group, member, member.cause(LEFT, leave.reason))
+    rebalance.drop_member(turn, leave.group, member, member.cause(What.LEFT, leave.reason))
 
 
 def FORGET_ID(turn: Turn, leave: Leave) -> None:
-    """The id will not be used. (Kafka: removePendingMemberAndUpdateClassicGroup; earlier removePendingJoinMember)"""
+    """Drop the pending id. (Kafka: removePendingMemberAndUpdateClassicGroup; earlier removePendingJoinMember)"""
     turn.drop_pending(leave.group, leave.member_id, "left")
 
 
@@ -111,8 +112,8 @@ LEAVE: dict[GroupState, tuple[Action, ...]] = {
 
 
 def _rebalance(turn: Turn, group: Group) -> None:
-    """A pending id that leaves starts a rebalance like a member: Kafka asks only whether an entry succeeded."""
+    """Rebalance after an entry succeeded. As in Kafka a leaving pending id rebalances like a member."""
     if group.state in (STABLE, COMPLETING):
-        rebalance.prepare(turn, group, group.causes[-1] if group.causes else Cause(LEFT))
+        rebalance.prepare(turn, group, group.causes[-1] if group.causes else Cause(What.LEFT))
     else:
         rebalance.complete_if_all_joined(turn, group)

@@ -1,4 +1,4 @@
-"""Loads and unloads a shard's groups: from hard state to groups with running sessions, and to the end of all of them.
+"""Loads a shard's groups from hard state, with running sessions, and unloads them.
 
 `partita.group.consumer_group.loading` does it for KIP-848 groups.
 
@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from partita.group import answers
 from partita.group.classic import rebalance, unled
 from partita.group.contract import Handover
-from partita.group.notes import LOADED_OVER_SIZE, LOADED_UNASSIGNED, Cause, GroupsLoaded
+from partita.group.notes import Cause, GroupsLoaded
 from partita.group.records import log_records
+from partita.group.state import answers
 from partita.group.state.model import COMPLETING, DEAD, NO_DEADLINE, PREPARING, STABLE, Group
 from partita.group.state.shard import ShardState
 from partita.group.state.stored import stored_member
@@ -21,14 +21,15 @@ from partita.group.state.turn import Turn
 from partita.now import Now
 from partita.protocol.error_codes import ErrorCode
 from partita.protocol.messages.group_log import GroupMetadataValue
+from partita.wording import What
 
 
 def resume(turn: Turn, handover: Handover, *, clean: bool) -> None:
-    """Create a group for each one found in the hard state, with whole sessions less the known silence.
+    """Create each group of the hard state, with full sessions less the known silence.
 
-    After a load that is not `clean` a group may have told its members one generation more than the log knows.
+    If the load is not `clean`, clients may know a generation one higher than the log's.
 
-    Raises MalformedRequest for a group record that cannot be read: the load has failed.
+    Raises MalformedRequest for an unreadable group record: the load has failed.
     """
     state = turn.state
     state.hard.settle()
@@ -45,10 +46,10 @@ def resume(turn: Turn, handover: Handover, *, clean: bool) -> None:
     state.expiry_deadline_ms = turn.now.mono_ms + state.config.offsets_retention_check_interval_ms
     for group in list(state.groups.values()):
         if len(group.members) > state.config.group_max_size:
-            rebalance.rebalance(turn, group, Cause(LOADED_OVER_SIZE, detail=f"{len(group.members)} members"))
+            rebalance.rebalance(turn, group, Cause(What.LOADED_OVER_SIZE, detail=f"{len(group.members)} members"))
         elif group.members and group.leader_id is None:
             group.leader_id = next(iter(group.members))
-            rebalance.rebalance(turn, group, Cause(LOADED_UNASSIGNED))
+            rebalance.rebalance(turn, group, Cause(What.LOADED_UNASSIGNED))
     loaded = len(state.groups) + len(state.hard.consumer_groups)
     turn.out.note(GroupsLoaded(groups=loaded, skipped=state.hard.skipped, wall_ms=turn.now.wall_ms))
 
@@ -76,9 +77,9 @@ def _restore(turn: Turn, group: Group, record: GroupMetadataValue, silences: Map
 
 
 def handover(state: ShardState, now: Now) -> Handover:
-    """What the next load has to know: silences of members whose session runs, and generations that are not stored.
+    """Return the state for the next load: silences of members with a running session, and unstored generations.
 
-    Members that only the log still has were removed in a rebalance that has not ended: their sessions are over.
+    Members that are only in the log were removed in an unfinished rebalance: their sessions are over.
     """
     silences = {
         (group.group_id, member.member_id): now.mono_ms - (member.deadline_ms - member.session_timeout_ms)
@@ -106,7 +107,7 @@ def _removed_but_stored(state: ShardState, group: Group) -> Iterator[tuple[tuple
 
 
 def unload(turn: Turn, error: ErrorCode) -> None:
-    """Answer everything parked with `error`, and mark each group Dead. Writes nothing."""
+    """Answer every parked request with `error` and mark each group Dead. Writes nothing."""
     state = turn.state
     for group in state.groups.values():
         for member in list(group.members.values()):

@@ -1,4 +1,4 @@
-"""Every move between the states of a classic group, and nothing else moves them.
+"""All state transitions of classic groups; no other module changes a group's state.
 
 `prepare` asks members to rejoin, `complete_if_all_joined` and `complete_join` end the join phase, `become_stable` the
 sync phase. (Kafka: GroupMetadataManager.prepareRebalance, maybeCompleteJoinPhase,
@@ -7,20 +7,15 @@ tryCompleteInitialRebalanceElseSchedule, completeClassicGroupJoin; release 4.3.1
 
 from __future__ import annotations
 
-from partita.group import answers
 from partita.group.classic.held import held_by
 from partita.group.config import NEW_MEMBER_JOIN_TIMEOUT_MS
-from partita.group.notes import (
-    DID_NOT_REJOIN,
-    Cause,
-    MemberGone,
-    Rebalanced,
-    RebalanceStarted,
-)
+from partita.group.notes import Cause, MemberGone, Rebalanced, RebalanceStarted
+from partita.group.state import answers
 from partita.group.state.model import COMPLETING, DEAD, EMPTY, NO_DEADLINE, PREPARING, STABLE, Group, GroupState, Member
 from partita.group.state.stored import abandoned_record, empty_group_record
 from partita.group.state.turn import Turn
 from partita.protocol.error_codes import ErrorCode
+from partita.wording import What
 
 ALLOWED_MOVES: dict[GroupState, tuple[GroupState, ...]] = {
     EMPTY: (PREPARING, DEAD),
@@ -29,7 +24,7 @@ ALLOWED_MOVES: dict[GroupState, tuple[GroupState, ...]] = {
     STABLE: (PREPARING, DEAD),
     DEAD: (DEAD,),
 }
-"""Loading puts a group straight into the state its record tells; that is no move."""
+"""Allowed transitions. Loading sets the state from the group's record directly, which is not a transition."""
 
 _CAUSES_KEPT = 100
 
@@ -42,7 +37,7 @@ def move(turn: Turn, group: Group, to: GroupState) -> None:
 
 
 def rebalance(turn: Turn, group: Group, cause: Cause) -> None:
-    """Something happened that needs a new generation: begin one, or see whether the running join phase is over now.
+    """Start a rebalance for `cause`, or end the running join phase if every member has joined.
 
     (Kafka: maybePrepareRebalanceOrCompleteJoin)
     """
@@ -54,14 +49,15 @@ def rebalance(turn: Turn, group: Group, cause: Cause) -> None:
 
 
 def note_cause(group: Group, cause: Cause) -> None:
-    """Remember why the group rebalances, for the note at the end; the first hundred causes are kept."""
+    """Record why the group rebalances, for the note at the end; the first hundred causes are kept."""
     if len(group.causes) < _CAUSES_KEPT:
         group.causes.append(cause)
 
 
 def prepare(turn: Turn, group: Group, cause: Cause) -> None:
-    """Begin a join phase: members learn by their next heartbeat or sync that they have to rejoin."""
+    """Start a join phase; members learn from their next heartbeat or sync that they must rejoin."""
     if group.state is COMPLETING:
+        # Its members already know this generation, but its assignment will never be stored.
         _store_generation(turn, group, [m for m in group.members.values() if not m.is_new])
         for member in group.members.values():
             member.assignment = b""
@@ -77,14 +73,14 @@ def prepare(turn: Turn, group: Group, cause: Cause) -> None:
         group.initial_remaining_ms = max(group.rebalance_timeout_ms - delay_ms, 0)
         group.new_member_added = False
         _arm_initial(turn, group, delay_ms)
-    elif group.has_all_joined:
+    elif group.has_all_joined:  # REJOIN parks the only member's join first, so no later join would end the phase
         complete_join(turn, group)
     else:
         arm_join(turn, group)
 
 
 def arm_join(turn: Turn, group: Group, *, at_least_ms: int = 0) -> None:
-    """Give the members the group's rebalance timeout from now on to rejoin, and `at_least_ms`."""
+    """Give the members the group's rebalance timeout to rejoin, and `at_least_ms` at the least."""
     group.join_deadline_ms = turn.now.mono_ms + max(group.rebalance_timeout_ms, at_least_ms)
     turn.state.arm(group, group.join_deadline_ms)
 
@@ -96,13 +92,13 @@ def _arm_initial(turn: Turn, group: Group, delay_ms: int) -> None:
 
 
 def complete_if_all_joined(turn: Turn, group: Group, *, even_initial: bool = False) -> None:
-    """End the join phase if everybody is there. In the initial phase only expiries ask so (`even_initial`)."""
+    """End the join phase if all members have joined. Only expiries may end the initial phase (`even_initial`)."""
     if group.state is PREPARING and group.has_all_joined and (even_initial or not group.is_initial):
         complete_join(turn, group)
 
 
 def join_deadline(turn: Turn, group: Group) -> None:
-    """The join phase has lasted long enough; only newcomers can extend it, and only the initial one."""
+    """End the join phase at its deadline; new members extend the initial one."""
     if group.is_initial and group.new_member_added and group.initial_remaining_ms:
         group.new_member_added = False
         waited_ms, remaining_ms = group.initial_delay_ms, group.initial_remaining_ms
@@ -113,13 +109,15 @@ def join_deadline(turn: Turn, group: Group) -> None:
 
 
 def complete_join(turn: Turn, group: Group) -> None:
-    """End the join phase: whoever has not rejoined is gone, static members excepted; a new generation begins."""
+    """End the join phase: remove dynamic members that have not rejoined and begin a new generation."""
     group.join_deadline_ms = NO_DEADLINE
     for member in [m for m in group.members.values() if m.join is None and m.instance_id is None]:
-        drop_member(turn, group, member, member.cause(DID_NOT_REJOIN))
+        drop_member(turn, group, member, member.cause(What.DID_NOT_REJOIN))
     if not _elect_joined_leader(group):  # only absent static members are left: wait for one, or for their sessions
         arm_join(turn, group, at_least_ms=1)
         return
+    # Usually the leader's assignment stores the generation. A record is written now if a crash before that would bring
+    # back replaced member ids, or a generation that clients know.
     must_store = group.has_unstored_ids or group.generation_told > group.generation
     group.generation = group.generation_told = max(group.generation_told, group.generation) + 1
     group.is_initial = False
@@ -130,13 +128,14 @@ def complete_join(turn: Turn, group: Group) -> None:
 
 
 def drop_member(turn: Turn, group: Group, member: Member, cause: Cause) -> None:
-    """Take a member out of every index; answer what it has parked. Moves nothing."""
+    """Remove a member from every index and answer its parked requests. Changes no state."""
     turn.answer_join(group, member, answers.join_error(ErrorCode.UNKNOWN_MEMBER_ID, version=_join_version(member)))
     turn.answer_sync(member, answers.sync_error(ErrorCode.UNKNOWN_MEMBER_ID))
     del group.members[member.member_id]
     group.count_protocols(member.protocols, -1)
     if member.instance_id is not None:
         del group.static[member.instance_id]
+        # The log still has the old id of this instance: if the instance joins again, the next generation is stored.
         group.removed_instances[member.instance_id] = None
     if group.leader_id == member.member_id:
         group.leader_id = next(iter(group.members), None)
@@ -149,7 +148,7 @@ def _join_version(member: Member) -> int:
 
 
 def _elect_joined_leader(group: Group) -> bool:
-    """Make a member lead that has rejoined; False if there are members and none has."""
+    """Elect a leader that has rejoined; False if there are members and none has rejoined."""
     if not group.members:
         return True
     leader = group.members[group.leader_id] if group.leader_id else None
@@ -192,14 +191,14 @@ def _await_assignment(turn: Turn, group: Group, *, must_store: bool) -> None:
 
 
 def _store_generation(turn: Turn, group: Group, members: list[Member]) -> None:
-    """Put on record that the generation was told to these members, so that no crash lets it be told again."""
+    """Store that these members know the generation, so that it is not reused after a crash."""
     group.is_stored()
     record = abandoned_record(group, members)
     turn.write([record if turn.state.fits([record]) else empty_group_record(group)])
 
 
 def answer_syncs(turn: Turn, group: Group, error: ErrorCode = ErrorCode.NONE) -> None:
-    """Answer every parked sync, with the member's assignment if there is no error, and restart those sessions."""
+    """Answer every parked sync, with the member's assignment or the error, and restart those sessions."""
     for member in group.members.values():
         if member.sync is not None:
             turn.answer_sync(member, answers.sync_error(error) if error else answers.synced(group, member))
@@ -207,14 +206,14 @@ def answer_syncs(turn: Turn, group: Group, error: ErrorCode = ErrorCode.NONE) ->
 
 
 def became_synced(group: Group, member_id: str) -> None:
-    """The member has asked for its assignment; when all have, no deadline is left."""
+    """Mark that the member has asked for its assignment; the sync deadline ends when all have."""
     group.pending_sync.pop(member_id, None)
     if not group.pending_sync:
         group.sync_deadline_ms = NO_DEADLINE
 
 
 def become_stable(turn: Turn, group: Group) -> None:
-    """The assignment is stored: hand it out."""
+    """Enter Stable and answer the parked syncs with the stored assignment."""
     group.is_stored()
     move(turn, group, STABLE)
     answer_syncs(turn, group)
@@ -239,7 +238,7 @@ def _note_end(turn: Turn, group: Group, *, sync_phase_ms: int) -> None:
 
 
 def add_member(turn: Turn, group: Group, member: Member) -> None:
-    """Enter a member that joins; it has five minutes to be answered, whatever its session."""
+    """Add a joining member; its join must be answered within five minutes, whatever its session timeout."""
     if group.state is PREPARING and group.is_initial:
         group.new_member_added = True
     member.is_new = True
@@ -247,7 +246,7 @@ def add_member(turn: Turn, group: Group, member: Member) -> None:
 
 
 def enter_member(turn: Turn, group: Group, member: Member, *, deadline_ms: int) -> None:
-    """Enter a member into every index of its group; the first one leads. Its session ends at `deadline_ms`."""
+    """Add a member to every index of its group; the first one leads. Its session ends at `deadline_ms`."""
     if not group.members:
         group.leader_id = member.member_id
     group.members[member.member_id] = member

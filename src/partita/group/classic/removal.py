@@ -1,19 +1,20 @@
-"""Members that go without asking to: expiry, eviction, missing syncs.
+"""Involuntary removal of members: expiry, eviction, missing syncs.
 
-Also the control verbs by which a test causes these. (Kafka: expireClassicGroupMemberHeartbeat, expirePendingSync.)
+Also the control verbs that let a test cause these. (Kafka: expireClassicGroupMemberHeartbeat, expirePendingSync.)
 """
 
 from __future__ import annotations
 
 from partita.group.classic import rebalance
 from partita.group.classic.static_members import swap, swap_record
-from partita.group.notes import DID_NOT_SYNC, EVICTED, EXPIRED, STATIC_REPLACED, Cause
+from partita.group.notes import Cause
 from partita.group.state.model import COMPLETING, DEAD, NO_DEADLINE, PREPARING, STABLE, Group, Member
 from partita.group.state.turn import Turn
+from partita.wording import What
 
 
 def remove(turn: Turn, group: Group, member: Member, cause: Cause, *, even_initial: bool = False) -> None:
-    """Remove a member and let the group react: a new generation, or the end of the join phase."""
+    """Remove a member; then rebalance, or end the join phase if all others have joined."""
     rebalance.drop_member(turn, group, member, cause)
     if group.state in (STABLE, COMPLETING):
         rebalance.prepare(turn, group, cause)
@@ -22,31 +23,31 @@ def remove(turn: Turn, group: Group, member: Member, cause: Cause, *, even_initi
 
 
 def session_expired(turn: Turn, group: Group, member: Member) -> None:
-    """Nothing was heard of the member for its whole session."""
-    remove(turn, group, member, member.cause(EXPIRED), even_initial=True)
+    """Remove a member that was silent for its whole session."""
+    remove(turn, group, member, member.cause(What.EXPIRED), even_initial=True)
 
 
 def pending_expired(turn: Turn, group: Group, member_id: str) -> None:
-    """An id was never used: a join phase that waited for it may end."""
+    """Drop an id that was never used; a join phase that waited for it may end."""
     turn.drop_pending(group, member_id, "expired")
     rebalance.complete_if_all_joined(turn, group, even_initial=True)
 
 
 def sync_deadline(turn: Turn, group: Group) -> None:
-    """Whoever has not fetched its assignment by now never will: remove them all, static ones too, and rebalance."""
+    """Remove every member that has not fetched its assignment, static ones too, and rebalance."""
     group.sync_deadline_ms = NO_DEADLINE
     if group.state not in (COMPLETING, STABLE) or not group.pending_sync:
         return
-    cause = Cause(DID_NOT_SYNC)
+    cause = Cause(What.DID_NOT_SYNC)
     for member_id in list(group.pending_sync):
         member = group.members[member_id]
-        cause = member.cause(DID_NOT_SYNC)
+        cause = member.cause(What.DID_NOT_SYNC)
         rebalance.drop_member(turn, group, member, cause)
     rebalance.prepare(turn, group, cause)
 
 
 def find(turn: Turn, group_id: str, name: str) -> tuple[Group, Member] | None:
-    """The member with this id or group instance id."""
+    """Return the member with this id or group instance id."""
     group = turn.state.groups.get(group_id)
     if group is None or group.state is DEAD:
         return None
@@ -59,11 +60,11 @@ def evict_member(turn: Turn, group_id: str, name: str) -> None:
     found = find(turn, group_id, name)
     if found is not None:
         group, member = found
-        remove(turn, group, member, member.cause(EVICTED))
+        remove(turn, group, member, member.cause(What.EVICTED))
 
 
 def expire_session(turn: Turn, group_id: str, name: str) -> None:
-    """Control: the member's session is over now, or the time in which a pending id may be used."""
+    """Control: end the member's session, or the time in which a pending id may be used, now."""
     group = turn.state.groups.get(group_id)
     found = find(turn, group_id, name)
     if found is not None:
@@ -73,7 +74,7 @@ def expire_session(turn: Turn, group_id: str, name: str) -> None:
 
 
 def fence_instance(turn: Turn, group_id: str, instance_id: str) -> None:
-    """Control: give a static member a new id. It belongs to nobody, so its session runs out unless a process comes."""
+    """Control: give a static member a new id. No process knows it, so the session expires unless one takes over."""
     group = turn.state.groups.get(group_id)
     if group is None or instance_id not in group.static:
         return
@@ -97,6 +98,6 @@ def fence_instance(turn: Turn, group_id: str, instance_id: str) -> None:
     if records:
         group.is_stored()
     if group.state is COMPLETING:
-        rebalance.prepare(turn, group, new.cause(STATIC_REPLACED))
+        rebalance.prepare(turn, group, new.cause(What.STATIC_REPLACED))
     elif group.state is PREPARING:
         rebalance.complete_if_all_joined(turn, group)

@@ -1,14 +1,14 @@
-"""A static member's process restarts: its instance id gets a new member id, and the old one is fenced (KIP-345).
+"""Replacement of static members: the instance id gets a new member id and the old one is fenced (KIP-345).
 
-What could be refused (the record is too large) is decided before anything changes, so there is nothing to put back:
-the defect of KAFKA-13581 has no place to happen. (Kafka: ClassicGroup.replaceStaticMember.)
+A refusal (the record is too large) is decided before anything changes, so there is nothing to undo and the defect of
+KAFKA-13581 cannot occur. (Kafka: ClassicGroup.replaceStaticMember.)
 """
 
 from __future__ import annotations
 
-from partita.group import answers
 from partita.group.contract import Record
 from partita.group.notes import MemberFenced
+from partita.group.state import answers
 from partita.group.state.model import Group, Member
 from partita.group.state.stored import group_record
 from partita.group.state.turn import Turn
@@ -16,7 +16,7 @@ from partita.protocol.error_codes import ErrorCode
 
 
 def swap(turn: Turn, group: Group, old: Member, new: Member) -> None:
-    """Put `new` where `old` is; what `old` has parked is answered FENCED_INSTANCE_ID."""
+    """Replace `old` by `new`; parked requests of `old` are answered with FENCED_INSTANCE_ID."""
     fenced = ErrorCode.FENCED_INSTANCE_ID
     if old.join is not None:
         turn.answer_join(group, old, answers.join_error(fenced, old.member_id, version=old.join.version))
@@ -46,13 +46,13 @@ def swap(turn: Turn, group: Group, old: Member, new: Member) -> None:
 
 
 def swap_record(group: Group, old: Member, new: Member) -> Record:
-    """The group's record as it is after `swap`, to be tried before it. Only a stable group needs one at once."""
+    """Return the group's record after `swap`, to check its size before. Only a stable group writes one at once."""
     members = [new if member is old else member for member in group.members.values()]
     was_leader = group.leader_id == old.member_id
     return group_record(group, members, leader_id=new.member_id if was_leader else None)
 
 
 def asks_for_other_topics(group: Group, old: Member, new: Member) -> bool:
-    """Does the new process subscribe to other topics, by the protocol agreed on?"""
+    """Whether the new process subscribes to other topics under the selected protocol."""
     name = group.protocol_name
     return group.topics_differ(old.metadata(name), new.metadata(name))

@@ -1,10 +1,10 @@
 """SyncGroup: guards, then a table of state by role.
 
-The group leader's assignment is written, the group becomes Stable, and everybody's answer waits behind that record.
+The group leader's assignment is written, the group becomes Stable, and all answers wait until that record is durable.
 (Kafka: GroupMetadataManager.classicGroupSyncToClassicGroup, specification section 8.)
 
 Deviation: a group is Stable as soon as the write of the leader's assignment begins; in Kafka it is once that write
-has ended. If the write fails, the shard is loaded again from its log, so nobody keeps an assignment that was not
+has ended. If the write fails, the shard is reloaded from its log, so no member keeps an assignment that was not
 stored.
 """
 
@@ -13,16 +13,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from enum import IntEnum
 
-from partita.group import answers
 from partita.group.classic import rebalance
 from partita.group.contract import GroupRequest, Token
 from partita.group.guards import IMPOSSIBLE, MEMBER_GUARDS, Guards, first_error, group_is_dead
-from partita.group.notes import ASSIGNMENT_TOO_LARGE
+from partita.group.state import answers
 from partita.group.state.model import COMPLETING, EMPTY, PREPARING, STABLE, Group, GroupState, Member, Waiter
 from partita.group.state.stored import group_record
 from partita.group.state.turn import Turn
 from partita.protocol.error_codes import ErrorCode
 from partita.protocol.messages.sync_group import SyncGroupRequest
+from partita.wording import What
 
 
 class SyncCase(IntEnum):
@@ -50,7 +50,7 @@ class Sync:
 
     @property
     def member(self) -> Member:
-        """The member that asks; the guards have found it."""
+        """The member that sent the request; the guards have verified it."""
         return self.group.members[self.member_id]
 
 
@@ -68,7 +68,7 @@ def sync_group(turn: Turn, token: Token, request: GroupRequest) -> None:
 
 
 def protocol_is_another(sync: Sync) -> bool:
-    """It names another protocol type or protocol than the group agreed on."""
+    """It names a protocol type or protocol other than the group's."""
     wire, group = sync.wire, sync.group
     return _differ(wire.protocol_type, group.protocol_type) or _differ(wire.protocol_name, group.protocol_name)
 
@@ -85,7 +85,7 @@ SYNC_GUARDS: Guards[Sync] = (
 
 
 def classify(sync: Sync) -> SyncCase:
-    """Which column of `SYNC`."""
+    """Return the column of `SYNC`."""
     return SyncCase.LEADER if sync.group.leader_id == sync.member_id else SyncCase.FOLLOWER
 
 
@@ -102,7 +102,7 @@ def WAIT(turn: Turn, sync: Sync) -> None:
 
 
 def ASSIGN(turn: Turn, sync: Sync) -> None:
-    """Store the leader's assignment and hand it out; too large for the log, everybody hears of it and rejoins.
+    """Store the leader's assignment and hand it out; if it is too large for the log, all get the error and rejoin.
 
     (Kafka: setAndPropagateAssignment)
     """
@@ -112,7 +112,7 @@ def ASSIGN(turn: Turn, sync: Sync) -> None:
     record = group_record(group, assignments=given)
     if not turn.state.fits([record]):
         rebalance.answer_syncs(turn, group, ErrorCode.UNKNOWN_SERVER_ERROR)
-        rebalance.rebalance(turn, group, sync.member.cause(ASSIGNMENT_TOO_LARGE))
+        rebalance.rebalance(turn, group, sync.member.cause(What.ASSIGNMENT_TOO_LARGE))
         return
     for member in group.members.values():
         member.assignment = given.get(member.member_id, b"")
@@ -121,7 +121,7 @@ def ASSIGN(turn: Turn, sync: Sync) -> None:
 
 
 def HAND_OUT(turn: Turn, sync: Sync) -> None:
-    """Repeat the stored assignment. What a leader sends now is ignored; no session restarts."""
+    """Repeat the stored assignment. Assignments a leader sends now are ignored; no session restarts."""
     rebalance.became_synced(sync.group, sync.member_id)
     sync.member.synced_ms = turn.now.wall_ms
     turn.out.answer(sync.token, answers.synced(sync.group, sync.member))

@@ -1,44 +1,45 @@
-"""Groups in which no member knows that it leads: the coordinator watches their topics instead of the group leader.
+"""Groups without an active leader: the coordinator watches their topics in the group leader's place.
 
-A downgrade leaves a group like that, for members of a KIP-848 group are told of no leader. Its record names no leader
-either, so that a load goes on watching. The next rebalance ends it. A downgrade mostly begins one at once; if its
-coordinator is lost before that ends, the next one finds which partitions have no owner.
+A downgrade produces such groups, because a KIP-848 group has no leader. The group's record names no leader either, so
+that watching continues after a load. The next rebalance ends it. Usually a downgrade starts a rebalance at once; if
+the coordinator is lost before that ends, the next coordinator finds the partitions without an owner.
 
-Deviation: in Kafka nobody watches. A partition that is added after a downgrade without a rebalance has no owner there
-until the group rebalances for another reason. Nor does a coordinator that loads the group begin the rebalance of a
-downgrade again.
+Deviation: Partita watches the topics of a group that a static member's return has made classic, and restarts the
+rebalance of a downgrade when it loads the group, where Kafka does neither: a partition that is added then has no owner
+until the group rebalances for another reason.
 """
 
 from __future__ import annotations
 
 from partita.assignors.payloads import decode_assignment
 from partita.group.classic import rebalance
-from partita.group.notes import TOPICS_CHANGED, Cause
+from partita.group.notes import Cause
 from partita.group.state.consumers import TopicImage
 from partita.group.state.model import Group
 from partita.group.state.turn import Turn
 from partita.protocol.primitives import MalformedRequest
+from partita.wording import What
 
 WATCH_MS = 5_000
-"""How often the topics are looked at."""
+"""Interval between two looks at the topics."""
 
 
 def watch(turn: Turn, group: Group, *, in_ms: int = WATCH_MS) -> None:
-    """Look at the topics of the group in `in_ms` milliseconds."""
+    """Schedule a look at the group's topics in `in_ms` milliseconds."""
     group.watch_ms = turn.now.mono_ms + in_ms
     turn.state.arm(group, group.watch_ms)
 
 
 def look(turn: Turn, group: Group) -> None:
-    """Rebalance if the group's topics have other partitions than its members; else look again later."""
+    """Rebalance if the members do not hold exactly the partitions of the topics; else look again later."""
     if assigns_all(turn.state.topics, group):
         watch(turn, group)
     else:
-        rebalance.rebalance(turn, group, Cause(TOPICS_CHANGED))
+        rebalance.rebalance(turn, group, Cause(What.TOPICS_CHANGED))
 
 
 def assigns_all(image: TopicImage, group: Group) -> bool:
-    """Do the members have the partitions that the subscribed topics have, and no others?"""
+    """Whether the members hold exactly the partitions of the subscribed topics."""
     names = group.subscribed_topics()
     if names is None:
         return False

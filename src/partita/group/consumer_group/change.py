@@ -1,7 +1,7 @@
-"""What follows from a member that joins, heartbeats or changes: epochs, a target, and one step of reconciliation.
+"""Applies a member's join, heartbeat or change: epochs, a target, and one step of reconciliation.
 
-Everything is decided before anything is written, so that what fails leaves nothing behind. The order of the records is
-Kafka's: member, expressions, group epoch, targets, current assignment. (Kafka:
+Everything is decided before anything is written, so that a failure leaves no trace. Records are written in Kafka's
+order: member, expressions, group epoch, targets, current assignment. (Kafka:
 GroupMetadataManager.consumerGroupHeartbeat; specification section 20.3.)
 """
 
@@ -19,18 +19,7 @@ from partita.group.consumer_group.reconcile import Reconciling, reconcile
 from partita.group.consumer_group.subscriptions import counts_after, hash_after
 from partita.group.consumer_group.target import AssignorFailed, Problem, problem, target_records
 from partita.group.contract import Record
-from partita.group.notes import (
-    JOINED,
-    MEMBERS_TOLD_MAX,
-    STATIC_REPLACED,
-    SUBSCRIPTION_CHANGED,
-    TOPICS_CHANGED,
-    AssignorRaised,
-    Cause,
-    GroupEpochBumped,
-    MemberHeld,
-    TargetComputed,
-)
+from partita.group.notes import MEMBERS_TOLD_MAX, AssignorRaised, Cause, GroupEpochBumped, MemberHeld, TargetComputed
 from partita.group.records import consumer_log
 from partita.group.records.consumer_group import (
     NO_PARTITIONS,
@@ -42,10 +31,11 @@ from partita.group.records.consumer_group import (
 )
 from partita.group.state.turn import Turn
 from partita.protocol.error_codes import ErrorCode
+from partita.wording import What
 
 
 class Change(NamedTuple):
-    """One member of a group as it was, and as it is from now on."""
+    """One member of a group, before and after the change."""
 
     group: ConsumerGroup
     before: ConsumerMember
@@ -53,42 +43,42 @@ class Change(NamedTuple):
     """Epochs, state and partitions are those of `before`."""
     is_new: bool
     owned: Collection[Partition] | None
-    """What it says it owns; None: as last time."""
+    """Partitions it reports to own; None: unchanged."""
     replaces: ConsumerMember | None = None
-    """The static member whose place it takes."""
+    """The static member that it replaces."""
 
     @property
     def leaves(self) -> ConsumerMember | None:
-        """Which member the group no longer has in this form."""
+        """The member value that the group no longer has after the change."""
         return self.replaces or (None if self.is_new else self.before)
 
     @property
     def subscription_changed(self) -> bool:
-        """Does it ask for other topics than before?"""
+        """Whether the member's subscription changed."""
         return self.after.topics != self.before.topics or self.after.regex != self.before.regex
 
 
 class _Epoch(NamedTuple):
-    """The group epoch after a change, and why it is another one."""
+    """The group epoch after a change, and the cause if it is a new one."""
 
     epoch: int
-    why: str | None
+    why: What | None
     records: list[Record]
 
 
 class _Aim(NamedTuple):
-    """The target a member is to follow after a change."""
+    """The target assignment a member follows after a change."""
 
     epoch: int
     target: Target
     records: list[Record]
     job: Problem | None = None
-    """To be solved beside the event loop; until then the old target holds."""
+    """To be solved outside the event loop; until then the old target holds."""
     note: TargetComputed | None = None
 
 
 def apply(turn: Turn, change: Change, may_see: MaySee = None) -> ConsumerMember | Refused:
-    """Decide, write, and start what has to run; the member as it is afterwards."""
+    """Decide, write, and start background jobs; return the member after the change."""
     group = change.group
     group_id = group.group_id
     records = [*conversion.classic_tombstone(turn, group_id), *_member_records(change)]
@@ -102,13 +92,14 @@ def apply(turn: Turn, change: Change, may_see: MaySee = None) -> ConsumerMember 
     records += [*bumped.records, *aim.records]
     if member != change.after:
         records.append(consumer_log.assignment_record(group_id, member))
+    # All refusals come before the first effect, so there is nothing to undo.
     if not turn.state.fits(records):
         return errors.too_large()
     if change.replaces is not None:
         turn.state.timers_of(group_id).forget(change.replaces.member_id)
     conversion.end_classic(turn, group_id)
     turn.write(records)
-    _tell(turn, change, bumped, aim)
+    _note_changes(turn, change, bumped, aim)
     state = turn.state.timers_of(group_id)
     state.seen_version = turn.state.topics.version
     timers.start_session(turn, group_id, member)
@@ -137,7 +128,7 @@ def _member_records(change: Change) -> list[Record]:
 
 
 def _epoch(turn: Turn, change: Change) -> _Epoch:
-    """Another epoch if the group's subscription has changed, or the topics it subscribes to."""
+    """Return a new epoch if the group's subscription or its topics have changed."""
     group, image = change.group, turn.state.topics
     why = _why_bumped(change)
     is_current = turn.state.timers_of(group.group_id).seen_version == image.version
@@ -147,25 +138,27 @@ def _epoch(turn: Turn, change: Change) -> _Epoch:
     counts = counts_after(group, leaves, (change.after,))
     found = hash_after(image, group, counts, is_current=is_current)
     if why is None and found != group.metadata_hash:
-        why = TOPICS_CHANGED
+        why = What.TOPICS_CHANGED
     if why is None:
         return _Epoch(group.epoch, None, [])
     return _Epoch(group.epoch + 1, why, [consumer_log.epoch_record(group.group_id, group.epoch + 1, found)])
 
 
-def _why_bumped(change: Change) -> str | None:
+def _why_bumped(change: Change) -> What | None:
     group, before, after = change.group, change.before, change.after
     resolved = group.regexes
+    # A new expression bumps the epoch only if it has been resolved for another member; otherwise `matched` does so when
+    # its topics are known.
     differs = after.topics != before.topics or (
         after.regex != before.regex and (after.regex in resolved or (not after.regex and before.regex in resolved))
     )
     if not differs:
         return None
-    return JOINED if change.is_new and change.replaces is None else SUBSCRIPTION_CHANGED
+    return What.JOINED if change.is_new and change.replaces is None else What.SUBSCRIPTION_CHANGED
 
 
 def _aim(turn: Turn, change: Change, epoch: int) -> _Aim | Refused:
-    """The target: a new one if the group epoch is ahead of the old one, and the old one is old enough."""
+    """Return the target: a new one if the group epoch is ahead of the old one, and the old one is old enough."""
     group, after = change.group, change.after
     inherits_from = after.member_id if change.replaces is None else change.replaces.member_id
     old = _Aim(group.assignment_epoch, group.targets.get(inherits_from, NO_PARTITIONS), [])
@@ -195,7 +188,7 @@ def _aim(turn: Turn, change: Change, epoch: int) -> _Aim | Refused:
 
 
 def is_due(turn: Turn, group: ConsumerGroup) -> bool:
-    """Is the last target old enough for another one, and none on its way?
+    """Whether the last target is old enough to be replaced and none is being computed.
 
     (`group.consumer.assignment.interval.ms`, KIP-1263)
     """
@@ -214,7 +207,7 @@ def computed_note(
     epoch: int,
     changed: ConsumerMember | None = None,
 ) -> TargetComputed:
-    """What the new target changes; `changed` is the member that is about to be written."""
+    """Return the note about a new target; `changed` is the member that is about to be written."""
     moved = sum(len(group.targets.get(member_id, NO_PARTITIONS) - target) for member_id, target in targets.items())
     members = group.members if changed is None else {**group.members, changed.member_id: changed}
     held = tuple(
@@ -248,6 +241,7 @@ def _reconciled(turn: Turn, change: Change, aim: _Aim) -> ConsumerMember | None:
     group, after = change.group, change.after
     mine = (after.member_id, change.replaces.member_id if change.replaces else after.member_id)
     target = aim.target
+    # The old target may hold topics that the member no longer subscribes to; it must not keep reading them.
     if change.subscription_changed and target:
         facts = (turn.state.topics.get(name) for name in group.topics_of(after))
         wanted = {topic.topic_id for topic in facts if topic is not None}
@@ -265,15 +259,15 @@ def _reconciled(turn: Turn, change: Change, aim: _Aim) -> ConsumerMember | None:
     )
 
 
-def _tell(turn: Turn, change: Change, bumped: _Epoch, aim: _Aim) -> None:
+def _note_changes(turn: Turn, change: Change, bumped: _Epoch, aim: _Aim) -> None:
     if bumped.why is not None:
-        what = STATIC_REPLACED if change.replaces is not None and bumped.why == JOINED else bumped.why
+        what = What.STATIC_REPLACED if change.replaces is not None and bumped.why == What.JOINED else bumped.why
         cause = cause_of(change.after, what)
         turn.out.note(GroupEpochBumped(change.group.group_id, bumped.epoch, cause, turn.now.wall_ms))
     if aim.note is not None:
         turn.out.note(aim.note)
 
 
-def cause_of(member: ConsumerMember, what: str, detail: str = "") -> Cause:
-    """A cause that lies with this member; `what` is a constant of `partita.group.notes`."""
+def cause_of(member: ConsumerMember, what: What, detail: str = "") -> Cause:
+    """Return a cause that names this member."""
     return Cause(what, member.member_id, member.instance_id, member.client_id, detail)

@@ -1,7 +1,7 @@
-"""Members of the classic protocol in a KIP-848 group: what they ask while a fleet changes over.
+"""Serves members of the classic protocol in a KIP-848 group, during a migration.
 
-A join is a heartbeat with the subscription it carries; a sync hands out what the member may own now, in the bytes of
-the classic protocol; a heartbeat tells the member to rejoin when there is something to learn. (Kafka:
+A join is a heartbeat with the subscription it carries; a sync hands out the partitions the member may own now, encoded
+for the classic protocol; a heartbeat asks the member to rejoin when its epoch or partitions change. (Kafka:
 classicGroupJoinToConsumerGroup, classicGroupSyncToConsumerGroup, classicGroupHeartbeatToConsumerGroup; specification
 section 21.3.)
 """
@@ -14,13 +14,12 @@ from typing import NamedTuple
 
 from partita.assignors.interface import Subscription
 from partita.assignors.payloads import decode_subscription
-from partita.group import answers
 from partita.group.consumer_group import conversion, leaving, timers
 from partita.group.consumer_group.change import Change, apply, cause_of
 from partita.group.consumer_group.errors import Refused
 from partita.group.consumer_group.member_ids import bare_member_id
 from partita.group.contract import GroupRequest, Token
-from partita.group.notes import LEFT, STATIC_REPLACED, MemberIdIssued
+from partita.group.notes import MemberIdIssued
 from partita.group.records.consumer_group import (
     NO_PARTITIONS,
     ClassicPart,
@@ -30,6 +29,7 @@ from partita.group.records.consumer_group import (
     Partition,
     is_settled,
 )
+from partita.group.state import answers
 from partita.group.state.turn import Turn
 from partita.protocol.error_codes import ErrorCode
 from partita.protocol.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
@@ -42,6 +42,7 @@ from partita.protocol.messages.leave_group import (
 )
 from partita.protocol.messages.sync_group import SyncGroupRequest, SyncGroupResponse
 from partita.protocol.primitives import MalformedRequest
+from partita.wording import What
 
 _MEMBER_ID_REQUIRED_FROM = 4
 _REBALANCE_TIMEOUT_FROM = 1
@@ -50,7 +51,7 @@ _BATCH_FROM = 3
 
 
 def serves(group: ConsumerGroup, request: GroupRequest) -> bool:
-    """Is the request for the group as it is? A join to one without members makes a classic group of it instead."""
+    """Whether this module serves the request. A join to a group without members makes it classic instead."""
     return bool(group.members) or not isinstance(request.message, JoinGroupRequest)
 
 
@@ -64,12 +65,12 @@ class Join(NamedTuple):
 
     @property
     def holder(self) -> str | None:
-        """The member id that has the group instance id of the join."""
+        """Member id that holds the group instance id of the join."""
         return None if self.wire.group_instance_id is None else self.group.static.get(self.wire.group_instance_id)
 
     @property
     def subscription(self) -> Subscription:
-        """What the member asks for and says it owns, from its first protocol. Raises MalformedRequest."""
+        """Return the subscription and owned partitions of its first protocol. Raises MalformedRequest."""
         return decode_subscription(self.wire.protocols[0].metadata)
 
 
@@ -89,13 +90,13 @@ def join_group(turn: Turn, token: Token, request: GroupRequest, group: ConsumerG
 
 
 def group_is_full(turn: Turn, join: Join) -> bool:
-    """No place is left, and it is not a member."""
+    """The group is at its maximum size, and the sender is not a member."""
     is_member = join.wire.member_id in join.group.members or join.holder is not None
     return not is_member and len(join.group.members) >= turn.state.config.group_consumer_max_size
 
 
 def no_protocol_in_common(turn: Turn, join: Join) -> bool:
-    """It is of another type than consumer, or offers no protocol that all classic members list."""
+    """Its protocol type is not consumer, or it offers no protocol that all classic members list."""
     if join.wire.protocol_type != conversion.CONSUMER or not join.wire.protocols:
         return True
     mine = join.wire.member_id or join.holder or ""
@@ -106,7 +107,7 @@ def no_protocol_in_common(turn: Turn, join: Join) -> bool:
 
 
 def subscription_is_unreadable(turn: Turn, join: Join) -> bool:
-    """The bytes of its first protocol are no subscription."""
+    """The metadata of its first protocol is not a valid subscription."""
     try:
         join.subscription  # noqa: B018  # it raises
     except MalformedRequest:
@@ -115,7 +116,7 @@ def subscription_is_unreadable(turn: Turn, join: Join) -> bool:
 
 
 def instance_is_unknown(turn: Turn, join: Join) -> bool:
-    """It has a member id, and an instance id that nobody has."""
+    """It has a member id, and an instance id that no member holds."""
     return bool(join.wire.member_id) and join.wire.group_instance_id is not None and join.holder is None
 
 
@@ -134,13 +135,13 @@ JOIN_GUARDS: tuple[tuple[Callable[[Turn, Join], bool], ErrorCode], ...] = (
 
 
 def needs_id(join: Join) -> bool:
-    """A dynamic member without an id, in a version that has it come back with one."""
+    """Whether it is a dynamic member without an id, in a version that must rejoin with one."""
     is_new = not join.wire.member_id and join.wire.group_instance_id is None
     return is_new and join.request.version >= _MEMBER_ID_REQUIRED_FROM
 
 
 def _issue_id(turn: Turn, join: Join) -> None:
-    """Hand out an id, which nobody has to remember: whoever joins with any id is admitted."""
+    """Issue a member id. It is not stored: any id is accepted on join."""
     member_id = bare_member_id(turn)
     turn.out.note(MemberIdIssued(join.group.group_id, member_id, join.request.client_id, turn.now.wall_ms))
     error = answers.join_error(ErrorCode.MEMBER_ID_REQUIRED, member_id, version=join.request.version)
@@ -148,7 +149,7 @@ def _issue_id(turn: Turn, join: Join) -> None:
 
 
 def _admit(turn: Turn, join: Join) -> None:
-    """Take the member in, or what it says now; answer with its epoch as the generation, and without other members."""
+    """Add or update the member; answer with its epoch as the generation and without other members."""
     change = _change(turn, join)
     if change.replaces is not None and not change.replaces.is_classic:
         gone = [change.replaces]
@@ -213,30 +214,30 @@ def _joined(join: Join, member_id: str, generation: int) -> JoinGroupResponse:
         generation_id=generation,
         protocol_type=conversion.CONSUMER,
         protocol_name=name if join.request.version >= _NULLABLE_PROTOCOL_NAME else name or "",
-        leader="",
+        leader="",  # the coordinator assigns, so no member takes itself for the leader
         member_id=member_id,
         members=[],
     )
 
 
 def _downgrade_by_replacement(turn: Turn, join: Join, change: Change) -> None:
-    """The static member that goes was the last of the new protocol: the group is classic with the one that comes.
+    """Make the group classic: the static member replaced here was the last one of the new protocol.
 
-    It rebalances if the newcomer asks for other topics (KAFKA-19546).
+    It rebalances if the new member subscribes to other topics (KAFKA-19546).
 
-    Deviation: it also does so if some member is still on its way to its target. Kafka's group does not, and then nobody
-    reads what a member was never told that it has.
+    Deviation: a group that a static member's return makes classic also rebalances in Partita if some member has not
+    reached its target, where Kafka's does not and partitions that a member never learned about are not read.
     """
     assert change.replaces is not None
     comes = change.after
-    cause = cause_of(comes, STATIC_REPLACED)
+    cause = cause_of(comes, What.STATIC_REPLACED)
     rebalances = change.subscription_changed or not _is_settled(join.group, change.replaces)
     conversion.downgrade(turn, join.group, [change.replaces], cause, comes=comes, rebalances=rebalances)
     turn.out.answer(join.token, _joined(join, comes.member_id, turn.state.groups[join.group.group_id].generation))
 
 
 def _is_settled(group: ConsumerGroup, leaves: ConsumerMember) -> bool:
-    """Does every member have the target of the group's epoch? One that leaves for a while has what it holds."""
+    """Whether every member has the target of the group's epoch. A static member away counts with what it holds."""
     if group.epoch != group.assignment_epoch:
         return False
     others = [member for member in group.members.values() if member is not leaves]
@@ -245,7 +246,7 @@ def _is_settled(group: ConsumerGroup, leaves: ConsumerMember) -> bool:
 
 
 class Claim(NamedTuple):
-    """A SyncGroup or Heartbeat of a member of the classic protocol."""
+    """A SyncGroup or Heartbeat that a classic member sent."""
 
     group: ConsumerGroup
     member_id: str
@@ -254,13 +255,13 @@ class Claim(NamedTuple):
 
 
 def is_not_a_classic_member(claim: Claim) -> bool:
-    """Nobody of the classic protocol has its member id."""
+    """No classic member has its member id."""
     member = claim.group.members.get(claim.member_id)
     return member is None or not member.is_classic
 
 
 def claims_unknown_instance(claim: Claim) -> bool:
-    """It names a group instance id that nobody has."""
+    """It names a group instance id that no member holds."""
     return claim.instance_id is not None and claim.instance_id not in claim.group.static
 
 
@@ -283,12 +284,12 @@ CLAIM_GUARDS: tuple[tuple[Callable[[Claim], bool], ErrorCode], ...] = (
 
 
 def claim_error(claim: Claim) -> ErrorCode:
-    """The error of the first guard that holds."""
+    """Return the error of the first guard that holds."""
     return next((error for holds, error in CLAIM_GUARDS if holds(claim)), ErrorCode.NONE)
 
 
 def sync_group(turn: Turn, token: Token, request: GroupRequest, group: ConsumerGroup) -> None:
-    """Hand out what the member may own now; if it is behind, it has to rejoin first."""
+    """Hand out the partitions the member may own now; if it is behind, it has to rejoin first."""
     wire = request.message
     assert isinstance(wire, SyncGroupRequest)
     error = claim_error(Claim(group, wire.member_id, wire.group_instance_id, wire.generation_id))
@@ -298,6 +299,7 @@ def sync_group(turn: Turn, token: Token, request: GroupRequest, group: ConsumerG
         turn.out.answer(token, answers.sync_error(error))
         return
     member = group.members[wire.member_id]
+    # A member with partitions to revoke stays in its epoch: it needs the smaller assignment before it can rejoin.
     if group.epoch > member.epoch and member.state is not MemberState.UNREVOKED_PARTITIONS:
         timers.expect_join(turn, group.group_id, member)
         turn.out.answer(token, answers.sync_error(ErrorCode.REBALANCE_IN_PROGRESS))
@@ -320,7 +322,7 @@ def _names_another_protocol(member: ConsumerMember, wire: SyncGroupRequest) -> b
 
 
 def heartbeat(turn: Turn, token: Token, request: GroupRequest, group: ConsumerGroup) -> None:
-    """Restart the session; tell the member to rejoin when there is another epoch, or partitions to give up or take."""
+    """Restart the session; ask the member to rejoin when its epoch or partitions are to change."""
     wire = request.message
     assert isinstance(wire, HeartbeatRequest)
     error = claim_error(Claim(group, wire.member_id, wire.group_instance_id, wire.generation_id))
@@ -334,7 +336,7 @@ def heartbeat(turn: Turn, token: Token, request: GroupRequest, group: ConsumerGr
 
 
 def has_to_rejoin(group: ConsumerGroup, member: ConsumerMember) -> bool:
-    """Is there anything that the member learns only by rejoining?"""
+    """Whether the member has to rejoin to learn of a change."""
     if member.epoch < group.epoch or member.state is MemberState.UNREVOKED_PARTITIONS:
         return True
     target = group.targets.get(member.member_id, NO_PARTITIONS)
@@ -343,7 +345,7 @@ def has_to_rejoin(group: ConsumerGroup, member: ConsumerMember) -> bool:
 
 
 def leave_group(turn: Turn, token: Token, request: GroupRequest, group: ConsumerGroup) -> None:
-    """Remove whoever the request names, of either protocol; one new epoch for all of them."""
+    """Remove the named members, of either protocol; one new epoch for all of them."""
     wire = request.message
     assert isinstance(wire, LeaveGroupRequest)
     old_form = request.version < _BATCH_FROM
@@ -351,7 +353,7 @@ def leave_group(turn: Turn, token: Token, request: GroupRequest, group: Consumer
     found = [_leaver(group, entry) for entry in entries]
     gone = dict.fromkeys(member_id for member_id, error in found if not error)
     if gone:
-        leaving.fence(turn, group, [group.members[member_id] for member_id in gone], LEFT)
+        leaving.fence(turn, group, [group.members[member_id] for member_id in gone], What.LEFT)
     if old_form:
         turn.out.answer(token, LeaveGroupResponse(error_code=found[0][1]))
         return
@@ -363,7 +365,7 @@ def leave_group(turn: Turn, token: Token, request: GroupRequest, group: Consumer
 
 
 def _leaver(group: ConsumerGroup, entry: MemberIdentity) -> tuple[str, ErrorCode]:
-    """Whom an entry means, or why it means nobody."""
+    """Return the member id an entry names, or the error if it names no member."""
     holder = group.static.get(entry.group_instance_id or "")
     member_id = entry.member_id or holder or ""
     if entry.group_instance_id is not None and holder is None:

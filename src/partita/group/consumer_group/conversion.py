@@ -1,4 +1,4 @@
-"""From a classic group to a KIP-848 group and back, empty or with members. Committed offsets stay in every case.
+"""Converts classic groups to KIP-848 groups and back, empty or with members. Committed offsets always stay.
 
 A group with members is converted only if `group.consumer.migration.policy` allows that direction. (Kafka:
 convertToConsumerGroup, convertToClassicGroup, ClassicGroup.fromConsumerGroup; specification section 21.)
@@ -10,7 +10,6 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
 from partita.assignors.payloads import decode_assignment, decode_subscription, encode_assignment
-from partita.group import answers
 from partita.group.classic import rebalance, unled
 from partita.group.consumer_group import errors, timers
 from partita.group.consumer_group.errors import Refused
@@ -25,6 +24,7 @@ from partita.group.records.consumer_group import (
     MemberState,
     Partition,
 )
+from partita.group.state import answers
 from partita.group.state.consumers import TopicImage
 from partita.group.state.model import STABLE, Group, Member
 from partita.group.state.stored import group_record, group_tombstone
@@ -37,15 +37,12 @@ _UPGRADES, _DOWNGRADES = frozenset({"upgrade", "bidirectional"}), frozenset({"do
 
 
 def policy(turn: Turn) -> str:
-    """`group.consumer.migration.policy`; a name that is none counts as "disabled"."""
+    """Return `group.consumer.migration.policy`; an unknown name counts as "disabled"."""
     return turn.state.config.group_consumer_migration_policy.lower()
 
 
-# -- classic to consumer -----------------------------------------------------------------------------------------------
-
-
 def end_classic(turn: Turn, group_id: str) -> None:
-    """Forget the classic group that had this id, if there was one; whoever waits in it is told to rejoin."""
+    """Drop the classic group with this id, if there is one; parked requests are answered so that members rejoin."""
     group = turn.state.groups.get(group_id)
     if group is None:
         return
@@ -62,19 +59,19 @@ def end_classic(turn: Turn, group_id: str) -> None:
 
 
 def classic_tombstone(turn: Turn, group_id: str) -> tuple[Record, ...]:
-    """What ends the classic group in the log, if it is there."""
+    """Return the tombstone of the classic group, if it exists."""
     return (group_tombstone(group_id),) if group_id in turn.state.hard.groups else ()
 
 
 def upgrade(turn: Turn, group_id: str) -> Refused | None:
-    """Make a KIP-848 group of a classic one with members; each goes on with what it has, served as before.
+    """Convert a classic group with members to a KIP-848 group; members keep their assignments and protocol.
 
     Deviation: a group that was rebalancing, or whose members do not have all partitions of its topics, has its epoch
-    written with the hash of no topics, so that whatever follows begins another one. In Kafka's group such partitions
-    stay without an owner if a static member that asks for the same topics brings the new protocol.
+    written with the hash of no topics, so that the next request begins another one. In Kafka's group such partitions
+    stay without an owner if a static member with the same topics triggers the upgrade.
 
-    Deviation: what a cooperative member owned when it joined and was not assigned again, it has to give up first. In
-    Kafka's group another member gets it at once, while the old owner may not have seen its new assignment.
+    Deviation: a cooperative member first has to revoke the partitions it owned when it joined and was not assigned
+    again. In Kafka another member gets them at once, although the old owner may not have seen its new assignment.
     """
     classic = turn.state.groups[group_id]
     members = _upgraded_members(turn, classic)
@@ -100,13 +97,14 @@ def upgrade(turn: Turn, group_id: str) -> Refused | None:
 
 def _upgraded_hash(turn: Turn, classic: Group, members: Collection[ConsumerMember]) -> int:
     image = turn.state.topics
+    # 0 is the hash of no topics: the next request finds another one and bumps the epoch.
     if classic.state is not STABLE or not unled.assigns_all(image, classic):
         return 0
     return metadata_hash(image, sorted({name for member in members for name in member.topics}))
 
 
 def _upgraded_members(turn: Turn, classic: Group) -> list[ConsumerMember] | None:
-    """The members as those of a KIP-848 group; None if they cannot be, or must not."""
+    """Return the members as KIP-848 members; None if the conversion is impossible or not allowed."""
     fits_in = len(classic.members) <= turn.state.config.group_consumer_max_size
     if policy(turn) not in _UPGRADES or classic.protocol_type != CONSUMER or not fits_in:
         return None
@@ -120,13 +118,13 @@ def _upgraded_members(turn: Turn, classic: Group) -> list[ConsumerMember] | None
 
 
 def _claimed(image: TopicImage, member: Member) -> list[Partition]:
-    """What the member said it owned when it joined; an eager one says nothing."""
+    """Return the partitions the member reported to own when it joined; none for an eager member."""
     owned = decode_subscription(member.protocols[0][1]).owned_partitions
     return [(topic.topic_id, number) for name, number in owned if (topic := image.get(name)) is not None]
 
 
 def _with_claims(member: ConsumerMember, claims: Collection[Partition], taken: set[Partition]) -> ConsumerMember:
-    """The member as one that has to give up what it claims and nobody is assigned; `taken` grows by that."""
+    """Return the member with its claimed but unassigned partitions to revoke, which are added to `taken`."""
     gone = {partition: member.epoch for partition in claims if partition not in taken}
     taken.update(gone)
     return replace(member, state=MemberState.UNREVOKED_PARTITIONS, revoking=gone) if gone else member
@@ -155,15 +153,12 @@ def _upgraded(image: TopicImage, classic: Group, member: Member) -> ConsumerMemb
     )
 
 
-# -- consumer to classic -----------------------------------------------------------------------------------------------
-
-
 def can_downgrade(
     turn: Turn, group: ConsumerGroup, leaving: Sequence[ConsumerMember], comes: ConsumerMember | None = None
 ) -> bool:
-    """Are only members of the classic protocol left once these are gone, and may the group become classic?
+    """Whether only classic members remain once these are gone, and the policy allows a downgrade.
 
-    `comes` takes the place of one of them.
+    `comes` replaces one of them.
     """
     if policy(turn) not in _DOWNGRADES or (not group.classic_members and comes is None):
         return False
@@ -185,15 +180,15 @@ def downgrade(
     comes: ConsumerMember | None = None,
     rebalances: bool = True,
 ) -> Group:
-    """Make the group classic: stable, with what its members may own now as assignments; then let them rejoin.
+    """Convert the group to a stable classic one, with the partitions members may own now; then let them rejoin.
 
-    `comes` takes the place of one that leaves; then the group may stay as it is, while the coordinator watches its
-    topics (`partita.group.classic.unled`). The record says so in every case, and so a coordinator that loads it begins
-    the rebalance that this one could not end.
+    `comes` replaces one that leaves; then the group may stay as it is, while the coordinator watches its topics
+    (`partita.group.classic.unled`). The record always says so; a coordinator that loads it thus begins the rebalance
+    that this one could not end.
 
     Deviation: a group that becomes classic has what each member may own as its assignment. In Kafka it is the member's
-    target. If somebody joins by the new protocol before a member has rejoined, what this member reads gets another
-    owner there.
+    target; if a client joins by the new protocol before a member has rejoined, partitions this member reads get
+    another owner there.
     """
     gone = {member.member_id for member in leaving}
     staying = [member for member in group.members.values() if member.member_id not in gone]
@@ -236,15 +231,16 @@ def _enter(turn: Turn, classic: Group, member: ConsumerMember) -> None:
 
 
 def assignment_bytes(image: TopicImage, member: ConsumerMember, partitions: Collection[Partition]) -> bytes:
-    """Partitions in the form of the classic consumer protocol, in the version the member itself has used."""
+    """Return partitions encoded for the classic consumer protocol, in the version the member itself used."""
     assert member.classic is not None, f"{member.member_id} does not speak the classic protocol"
     named = [(name, number) for topic, number in sorted(partitions) if (name := image.name_of(topic)) is not None]
+    # Metadata of the consumer protocol starts with its version (int16).
     version = int.from_bytes(member.classic.protocols[0][1][:2], "big")
     return encode_assignment(named, version=min(version, 3))
 
 
 def supported_protocols(group: ConsumerGroup, except_id: str = "") -> Mapping[str, int]:
-    """How many of the classic members list each protocol, one member left out."""
+    """Count the classic members that list each protocol, leaving out `except_id`."""
     counts: dict[str, int] = {}
     for member in group.members.values():
         if member.classic is not None and member.member_id != except_id:

@@ -1,4 +1,4 @@
-"""What happens when a deadline of a KIP-848 member is over: it is fenced.
+"""Fences KIP-848 members whose deadline has passed.
 
 (Kafka: scheduleConsumerGroupSessionTimeout and its three sisters, in GroupMetadataManager.)
 """
@@ -9,22 +9,22 @@ from collections.abc import Iterator
 from operator import itemgetter
 
 from partita.group.consumer_group.leaving import fence
-from partita.group.notes import DID_NOT_REJOIN, DID_NOT_REVOKE, DID_NOT_SYNC, EXPIRED
 from partita.group.state.consumers import ConsumerTimers
 from partita.group.state.turn import Turn
+from partita.wording import What
 
 AT_ONCE = 250
-"""So many deadlines of a group are dealt with in one go; more are due at once again, so that a batch can hold them."""
+"""Deadlines of a group handled per call, so that one batch can hold the records; the rest is due at once again."""
 
 
 def run(turn: Turn, timers: ConsumerTimers) -> None:
-    """Do what is due in this group, earliest first and up to `AT_ONCE`, and set the next wake-up."""
+    """Handle the due deadlines of this group, earliest first and up to `AT_ONCE`, and set the next wake-up."""
     for _, member_id, what in sorted(_due(timers, turn.now.mono_ms), key=itemgetter(0))[:AT_ONCE]:
         group = turn.state.consumer_group(timers.group_id)
         member = None if group is None else group.members.get(member_id)
         if group is None or member is None:
             timers.forget(member_id)
-        elif what == DID_NOT_REVOKE and timers.revocations[member_id].epoch != member.epoch:
+        elif what == What.DID_NOT_REVOKE and timers.revocations[member_id].epoch != member.epoch:
             del timers.revocations[member_id]
         else:
             fence(turn, group, [member], what)
@@ -32,13 +32,13 @@ def run(turn: Turn, timers: ConsumerTimers) -> None:
         turn.state.arm(timers, timers.earliest())
 
 
-def _due(timers: ConsumerTimers, now_ms: int) -> Iterator[tuple[int, str, str]]:
+def _due(timers: ConsumerTimers, now_ms: int) -> Iterator[tuple[int, str, What]]:
     for deadlines, what in (
-        (timers.sessions, EXPIRED),
-        (timers.joins, DID_NOT_REJOIN),
-        (timers.syncs, DID_NOT_SYNC),
+        (timers.sessions, What.EXPIRED),
+        (timers.joins, What.DID_NOT_REJOIN),
+        (timers.syncs, What.DID_NOT_SYNC),
     ):
         yield from ((due_ms, member_id, what) for member_id, due_ms in deadlines.items() if due_ms <= now_ms)
     for member_id, revocation in timers.revocations.items():
         if revocation.deadline_ms <= now_ms:
-            yield revocation.deadline_ms, member_id, DID_NOT_REVOKE
+            yield revocation.deadline_ms, member_id, What.DID_NOT_REVOKE

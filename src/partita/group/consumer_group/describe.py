@@ -1,4 +1,4 @@
-"""ConsumerGroupDescribe: a KIP-848 group as others see it. Changes nothing.
+"""ConsumerGroupDescribe: the state of a KIP-848 group as clients see it. Read only.
 
 (Kafka: GroupMetadataManager.consumerGroupDescribe, ConsumerGroup.asDescribedGroup; specification section 20.11.)
 """
@@ -41,9 +41,9 @@ def describe_consumer_group(turn: Turn, token: Token, request: GroupRequest) -> 
 
 
 def described(turn: Turn, group: ConsumerGroup) -> DescribedConsumerGroup:
-    """The group with every member, what it has and what it is to have. Topics that are gone are left out.
+    """Return the group with each member's current and target assignment. Deleted topics are left out.
 
-    A member has what it was told to give up until it says that it did.
+    Partitions to be revoked count as assigned until the member confirms that it gave them up.
     """
     return DescribedConsumerGroup(
         group_id=group.group_id,
@@ -64,7 +64,7 @@ def _member(turn: Turn, group: ConsumerGroup, member: ConsumerMember) -> Describ
         client_id=member.client_id,
         client_host=member.client_host,
         subscribed_topic_names=list(member.topics),
-        subscribed_topic_regex=member.regex or None,
+        subscribed_topic_regex=member.regex,
         assignment=_partitions(turn, {**member.assigned, **member.revoking}),
         target_assignment=_partitions(turn, group.targets.get(member.member_id, NO_PARTITIONS)),
         member_type=_CLASSIC if member.is_classic else _CONSUMER,

@@ -1,4 +1,4 @@
-"""What refuses a request to a KIP-848 group: an error with the words that the answer carries, as Kafka says them."""
+"""Refusals of requests to KIP-848 groups: error codes with Kafka's messages."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class Refused(NamedTuple):
 
 
 def invalid(text: str) -> Refused:
-    """The request says something that no group could take."""
+    """The request is invalid for any group."""
     return Refused(ErrorCode.INVALID_REQUEST, text)
 
 
@@ -26,7 +26,7 @@ def group_not_found(group_id: str) -> Refused:
 
 
 def not_a_consumer_group(group_id: str) -> Refused:
-    """There is a group of the other protocol with this id."""
+    """The group with this id uses the other protocol."""
     return Refused(ErrorCode.GROUP_ID_NOT_FOUND, f"Group {group_id} is not a consumer group.")
 
 
@@ -37,17 +37,17 @@ def group_is_full(size: int) -> Refused:
 
 
 def unknown_member(group_id: str, member_id: str) -> Refused:
-    """Nobody has this member id."""
+    """No member has this member id."""
     return Refused(ErrorCode.UNKNOWN_MEMBER_ID, f"Member {member_id} is not a member of group {group_id}.")
 
 
 def unknown_instance(instance_id: str) -> Refused:
-    """Nobody has this group instance id."""
+    """No member has this group instance id."""
     return Refused(ErrorCode.UNKNOWN_MEMBER_ID, f"Instance id {instance_id} is unknown.")
 
 
 def instance_in_use(group: ConsumerGroup, member_id: str, instance_id: str) -> Refused:
-    """The process before has not left; under this protocol the older one keeps the instance id."""
+    """The previous process has not left; under this protocol it keeps the instance id."""
     holder = group.static[instance_id]
     text = (
         f"Static member {member_id} with instance id {instance_id} cannot join the group because the instance id is "
@@ -63,7 +63,7 @@ def fenced_instance(group: ConsumerGroup, member_id: str, instance_id: str) -> R
 
 
 def fenced_epoch(member: ConsumerMember, epoch: int) -> Refused:
-    """The member is ahead of the coordinator, or behind and cannot be believed."""
+    """The member's epoch is ahead of the coordinator's, or behind and its report does not fit."""
     which = "greater" if epoch > member.epoch else "smaller"
     text = (
         f"The consumer group member has a {which} member epoch ({epoch}) than the one known by the group coordinator "
@@ -73,7 +73,7 @@ def fenced_epoch(member: ConsumerMember, epoch: int) -> Refused:
 
 
 def unknown_state(member: ConsumerMember) -> Refused:
-    """The log tells a state of a newer release."""
+    """The log holds a member state of a newer release."""
     text = f"Member {member.member_id} is in a state unknown here. It must abandon all its partitions and rejoin."
     return Refused(ErrorCode.FENCED_MEMBER_EPOCH, text)
 

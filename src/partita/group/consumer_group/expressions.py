@@ -1,7 +1,7 @@
-"""Regular expressions of a group: when they are matched again, and what follows from the outcome.
+"""Regular expressions of a group: schedules matching them and applies the outcome.
 
-Matching runs beside the event loop, for all expressions of a group at once. Until then a member simply has no topics
-from its expression. (Kafka: maybeUpdateRegularExpressions, handleRegularExpressionsResult; specification section 20.7.)
+Matching runs outside the event loop, for all expressions of a group at once. Until then a member has no topics from
+its expression. (Kafka: maybeUpdateRegularExpressions, handleRegularExpressionsResult; specification section 20.7.)
 """
 
 from __future__ import annotations
@@ -11,19 +11,20 @@ from typing import TypeAlias
 
 from partita.group.consumer_group.jobs import MatchExpressions
 from partita.group.consumer_group.subscriptions import metadata_hash
-from partita.group.notes import SUBSCRIPTION_CHANGED, Cause, GroupEpochBumped
+from partita.group.notes import Cause, GroupEpochBumped
 from partita.group.records import consumer_log
 from partita.group.records.consumer_group import ConsumerGroup, ResolvedRegex
 from partita.group.state.turn import Turn
+from partita.wording import What
 
 MaySee: TypeAlias = Callable[[str], bool] | None
-"""Topics the asking client may describe; None: all of them."""
+"""Whether the client may describe a topic; None: it may describe all."""
 BATCH_REFRESH_MIN_MS = 10_000
-"""A group's expressions are not matched again before that. Not a config in Kafka either."""
+"""Minimum time between two matches of a group's expressions. Not configurable in Kafka either."""
 
 
 def refresh(turn: Turn, group: ConsumerGroup, may_see: MaySee) -> None:
-    """Begin to match the group's expressions if it is time to."""
+    """Start matching the group's expressions if it is due."""
     timers = turn.state.timers_of(group.group_id)
     if not group.patterns or timers.matching or not _is_due(turn, group):
         return
@@ -47,7 +48,7 @@ def _is_due(turn: Turn, group: ConsumerGroup) -> bool:
 
 
 def matched(turn: Turn, job: MatchExpressions, found: Mapping[str, tuple[str, ...]]) -> None:
-    """Take the outcome: record it, and begin another epoch if any expression matches other topics than before."""
+    """Record the outcome, and begin another epoch if any expression matches other topics than before."""
     group = turn.state.consumer_group(job.group_id)
     if group is None:
         return
@@ -71,7 +72,7 @@ def matched(turn: Turn, job: MatchExpressions, found: Mapping[str, tuple[str, ..
         return
     turn.write(records)
     if has_changed:
-        cause = Cause(SUBSCRIPTION_CHANGED, detail="regular expressions were matched")
+        cause = Cause(What.SUBSCRIPTION_CHANGED, detail="regular expressions were matched")
         turn.out.note(GroupEpochBumped(job.group_id, group.epoch, cause, turn.now.wall_ms))
 
 

@@ -1,6 +1,6 @@
-"""ConsumerGroupHeartbeat: checks, then a table of what there is by what is asked, then one of who asks.
+"""ConsumerGroupHeartbeat: checks, then a table of group kind by request kind, then one of sender by request kind.
 
-A heartbeat joins (epoch 0), goes on (above 0), leaves (-1) or leaves for a while (-2). (Kafka:
+A heartbeat joins (epoch 0), continues (above 0), leaves (-1) or leaves temporarily (-2). (Kafka:
 GroupCoordinatorService.throwIfConsumerGroupHeartbeatRequestIsInvalid, GroupMetadataManager.consumerGroupHeartbeat and
 consumerGroupLeave; specification sections 20.2, 20.3 and 20.6.)
 """
@@ -19,7 +19,6 @@ from partita.group.consumer_group.errors import Refused
 from partita.group.consumer_group.member_ids import bare_member_id
 from partita.group.consumer_group.subscriptions import compile_expression
 from partita.group.contract import GroupRequest, Token
-from partita.group.notes import LEFT as MEMBER_LEFT
 from partita.group.offsets import expiration
 from partita.group.records.consumer_group import LEFT_STATIC, ConsumerGroup, ConsumerMember, Partition, by_topic
 from partita.group.state.model import EMPTY
@@ -31,13 +30,14 @@ from partita.protocol.messages.consumer_group_heartbeat import (
     ConsumerGroupHeartbeatResponse,
     ConsumerGroupHeartbeatTopicPartitions,
 )
+from partita.wording import What
 
 _JOIN, _LEAVE, _REST = 0, -1, LEFT_STATIC
 _CLIENT_MAKES_ID_FROM = 1
 
 
 class Found(Enum):
-    """What the shard has under the group id."""
+    """Kind of group that the shard holds under the group id; the rows of `GROUP`."""
 
     NOTHING = 0
     """No group, or one that only stores offsets."""
@@ -50,7 +50,7 @@ class Found(Enum):
 
 
 class Ask(IntEnum):
-    """What a heartbeat asks for."""
+    """Kind of heartbeat, by its member epoch; the columns of both tables."""
 
     JOIN = 0
     """Epoch 0."""
@@ -59,22 +59,22 @@ class Ask(IntEnum):
     LEAVE = 2
     """Epoch -1."""
     REST = 3
-    """Epoch -2: a static member that means to come back."""
+    """Epoch -2: a static member leaves and intends to return."""
 
 
 class Who(Enum):
-    """Who asks, in a KIP-848 group."""
+    """Sender of a heartbeat to a KIP-848 group; the rows of `MEMBERS`."""
 
     STRANGER = 0
-    """A member id that nobody has, and no group instance id."""
+    """An unknown member id, and no group instance id."""
     MEMBER = 1
-    """A member's id, alone or with its own instance id."""
+    """The id of a member, alone or with its own instance id."""
     NEW_INSTANCE = 2
-    """A group instance id that nobody has."""
+    """A group instance id that no member holds."""
     SUCCESSOR = 3
-    """An instance id whose member has gone for a while, or speaks the classic protocol; and another member id."""
+    """The instance id of a member that left temporarily or speaks the classic protocol; and another member id."""
     RIVAL = 4
-    """An instance id whose member is there; and another member id."""
+    """The instance id of a live member; and another member id."""
 
 
 class Beat(NamedTuple):
@@ -86,13 +86,13 @@ class Beat(NamedTuple):
 
     @property
     def owned(self) -> frozenset[Partition] | None:
-        """What the member says it owns."""
+        """The partitions that the member reports to own; None: unchanged."""
         topics = self.wire.topic_partitions
         return None if topics is None else frozenset((t.topic_id, number) for t in topics for number in t.partitions)
 
     @property
     def is_full(self) -> bool:
-        """Does it say everything, and so is to be told everything?"""
+        """Whether the request carries every field, so that the answer must carry the full assignment."""
         wire = self.wire
         subscribes = wire.subscribed_topic_names is not None or wire.subscribed_topic_regex is not None
         says_all = wire.rebalance_timeout_ms != -1 and subscribes and wire.topic_partitions is not None
@@ -114,17 +114,14 @@ def heartbeat(turn: Turn, token: Token, request: GroupRequest) -> None:
         turn.out.answer(token, answer)
 
 
-# -- checks: the first that finds something answers --------------------------------------------------------------------
-
-
 def id_is_missing(turn: Turn, beat: Beat) -> Refused | None:
-    """From version 1 on clients make their member ids; before that, only a join may be without one."""
+    """From version 1 on clients generate their member ids; before that, only a join may omit it."""
     needs = beat.request.version >= _CLIENT_MAKES_ID_FROM or beat.wire.member_epoch != _JOIN
     return errors.invalid("MemberId can't be empty.") if needs and not beat.wire.member_id.strip() else None
 
 
 def a_text_is_empty(turn: Turn, beat: Beat) -> Refused | None:
-    """Group, instance and rack are names; blanks are none."""
+    """Group id, instance id and rack must not be blank."""
     wire = beat.wire
     for name, text in (("GroupId", wire.group_id), ("InstanceId", wire.instance_id), ("RackId", wire.rack_id)):
         if text is not None and not text.strip():
@@ -133,7 +130,7 @@ def a_text_is_empty(turn: Turn, beat: Beat) -> Refused | None:
 
 
 def join_is_incomplete(turn: Turn, beat: Beat) -> Refused | None:
-    """Whoever joins says how long it takes to give up, that it owns nothing, and what it wants."""
+    """A join must carry a rebalance timeout, an empty list of owned partitions, and a subscription."""
     wire = beat.wire
     if wire.member_epoch != _JOIN:
         return None
@@ -147,13 +144,13 @@ def join_is_incomplete(turn: Turn, beat: Beat) -> Refused | None:
 
 
 def rest_has_no_instance(turn: Turn, beat: Beat) -> Refused | None:
-    """Only static members may go for a while."""
+    """Only static members may leave temporarily."""
     is_dynamic = beat.wire.member_epoch == _REST and beat.wire.instance_id is None
     return errors.invalid("InstanceId can't be null.") if is_dynamic else None
 
 
 def epoch_is_out_of_range(turn: Turn, beat: Beat) -> Refused | None:
-    """Nothing below -2 means anything."""
+    """Member epochs below -2 are invalid."""
     epoch = beat.wire.member_epoch
     return (
         errors.invalid(f"MemberEpoch is {epoch}, but must be greater than or equal to -2.") if epoch < _REST else None
@@ -170,7 +167,7 @@ def assignor_is_unknown(turn: Turn, beat: Beat) -> Refused | None:
 
 
 def expression_is_invalid(turn: Turn, beat: Beat) -> Refused | None:
-    """A regular expression that nobody in the group has yet is read, to see whether it can be."""
+    """A regular expression that is new to the group must compile."""
     regex = beat.wire.subscribed_topic_regex
     group = turn.state.consumer_group(beat.wire.group_id)
     if not regex or beat.wire.member_epoch < 0 or (group is not None and regex in group.patterns):
@@ -195,32 +192,30 @@ CHECKS: tuple[Check, ...] = (
 
 
 def first_problem(turn: Turn, beat: Beat) -> Refused | None:
-    """What the first check that finds something says."""
+    """Return the refusal of the first check that fails; None if all pass."""
     return next((refused for check in CHECKS if (refused := check(turn, beat)) is not None), None)
 
 
-# -- which group -------------------------------------------------------------------------------------------------------
-
-
 def find(turn: Turn, group_id: str) -> Found:
-    """Which row of `GROUP`."""
+    """Return the row of `GROUP`."""
     if turn.state.consumer_group(group_id) is not None:
         return Found.CONSUMER
     classic = turn.state.groups.get(group_id)
     if classic is None or (classic.protocol_type is None and not classic.pending and classic.state is EMPTY):
         return Found.NOTHING
+    # A group with pending ids is classic already, although no member has joined yet.
     return Found.EMPTY_CLASSIC if classic.state is EMPTY else Found.CLASSIC
 
 
 def classify(wire: ConsumerGroupHeartbeatRequest) -> Ask:
-    """Which column of `GROUP` and of `MEMBERS`."""
+    """Return the column of `GROUP` and of `MEMBERS`."""
     if wire.member_epoch > 0:
         return Ask.GO_ON
     return {_JOIN: Ask.JOIN, _LEAVE: Ask.LEAVE, _REST: Ask.REST}[wire.member_epoch]
 
 
 def CREATE(turn: Turn, beat: Beat) -> Refused | None:
-    """The first member makes the group, if the broker has room for one more."""
+    """Create the group with its first member, if the broker has room for one more."""
     group_id = beat.wire.group_id
     if group_id not in turn.state.groups:
         expiration.make_room(turn, group_id)
@@ -230,18 +225,18 @@ def CREATE(turn: Turn, beat: Beat) -> Refused | None:
 
 
 def CONVERT(turn: Turn, beat: Beat) -> Refused | None:
-    """An empty classic group becomes a KIP-848 group; its offsets stay."""
+    """Convert an empty classic group to a KIP-848 group; its offsets stay."""
     return ADMIT(turn, beat, ConsumerGroup(beat.wire.group_id))
 
 
 def UPGRADE(turn: Turn, beat: Beat) -> Refused | None:
-    """A classic group with members becomes a KIP-848 group that serves them as before, if that is allowed."""
+    """Convert a classic group with members to a KIP-848 group that serves them as before, if the policy allows it."""
     refused = conversion.upgrade(turn, beat.wire.group_id)
     return refused or SERVE(turn, beat)
 
 
 def SERVE(turn: Turn, beat: Beat) -> Refused | None:
-    """Ask who it is."""
+    """Look the sender up in `MEMBERS`."""
     group = turn.state.hard.consumer_groups[beat.wire.group_id]
     return MEMBERS[who(group, beat)][classify(beat.wire)](turn, beat, group)
 
@@ -268,11 +263,8 @@ GROUP: dict[Found, tuple[GroupAction, ...]] = {
 # fmt: on
 
 
-# -- which member ------------------------------------------------------------------------------------------------------
-
-
 def who(group: ConsumerGroup, beat: Beat) -> Who:
-    """Which row of `MEMBERS`."""
+    """Return the row of `MEMBERS`."""
     member_id, instance_id = beat.wire.member_id, beat.wire.instance_id
     if instance_id is None:
         return Who.MEMBER if member_id in group.members else Who.STRANGER
@@ -286,7 +278,7 @@ def who(group: ConsumerGroup, beat: Beat) -> Who:
 
 
 def ADMIT(turn: Turn, beat: Beat, group: ConsumerGroup) -> Refused | None:
-    """Add the member, if there is a place."""
+    """Add the member, unless the group is at its maximum size."""
     size = turn.state.config.group_consumer_max_size
     if len(group.members) >= size and beat.wire.member_id not in group.members:
         return errors.group_is_full(size)
@@ -296,7 +288,7 @@ def ADMIT(turn: Turn, beat: Beat, group: ConsumerGroup) -> Refused | None:
 
 
 def RETURN(turn: Turn, beat: Beat, group: ConsumerGroup) -> Refused | None:
-    """A member joins that is one: its answer was lost, or it starts again. It keeps its epoch and gets everything."""
+    """Answer a join of an existing member (lost answer, restart): it keeps its epoch and gets everything."""
     before = group.members[beat.wire.member_id]
     if before.epoch == LEFT_STATIC:
         before = replace(before, epoch=0)
@@ -304,7 +296,7 @@ def RETURN(turn: Turn, beat: Beat, group: ConsumerGroup) -> Refused | None:
 
 
 def TAKE_OVER(turn: Turn, beat: Beat, group: ConsumerGroup) -> Refused | None:
-    """A static member comes back under another id, and gets what was kept for it."""
+    """Let a static member return under another id and take over the assignment kept for it."""
     assert beat.wire.instance_id is not None
     old = group.members[group.static[beat.wire.instance_id]]
     before = replace(old, member_id=beat.wire.member_id, epoch=old.epoch if old.is_classic else 0)
@@ -313,9 +305,11 @@ def TAKE_OVER(turn: Turn, beat: Beat, group: ConsumerGroup) -> Refused | None:
 
 
 def BEAT(turn: Turn, beat: Beat, group: ConsumerGroup) -> Refused | None:
-    """A member goes on, in its epoch; or in the one before, if it can be seen that the answer was lost."""
+    """Accept a heartbeat in the member's epoch, or in the previous one if the answer was evidently lost."""
     before, owned, epoch = group.members[beat.wire.member_id], beat.owned, beat.wire.member_epoch
     if epoch != before.epoch:
+        # A retry in the previous epoch is safe if the member owns nothing beyond its assignment: it never acted on
+        # the lost answer, and partitions it had to give up are not among those it reports.
         lost_answer = (
             epoch == before.previous_epoch
             and epoch < before.epoch
@@ -329,7 +323,7 @@ def BEAT(turn: Turn, beat: Beat, group: ConsumerGroup) -> Refused | None:
 
 def REMOVE(turn: Turn, beat: Beat, group: ConsumerGroup) -> Refused | None:
     """Remove the member."""
-    leaving.fence(turn, group, [group.members[beat.wire.member_id]], MEMBER_LEFT)
+    leaving.fence(turn, group, [group.members[beat.wire.member_id]], What.LEFT)
     return _gone(turn, beat)
 
 
@@ -347,7 +341,7 @@ def UNKNOWN(turn: Turn, beat: Beat, group: ConsumerGroup) -> Refused | None:
 
 
 def IN_USE(turn: Turn, beat: Beat, group: ConsumerGroup) -> Refused | None:
-    """Answer UNRELEASED_INSTANCE_ID: the process before is still there."""
+    """Answer UNRELEASED_INSTANCE_ID: the previous process is still active."""
     return errors.instance_in_use(group, beat.wire.member_id, beat.wire.instance_id or "")
 
 
@@ -370,7 +364,7 @@ MEMBERS: dict[Who, tuple[MemberAction, ...]] = {
 
 
 def updated(member: ConsumerMember, beat: Beat) -> ConsumerMember:
-    """The member with what the request says; null says nothing. From now on it speaks the new protocol."""
+    """Return the member updated by the request (null fields change nothing); it now speaks the new protocol."""
     wire = beat.wire
     names, regex, timeout_ms = wire.subscribed_topic_names, wire.subscribed_topic_regex, wire.rebalance_timeout_ms
     return replace(

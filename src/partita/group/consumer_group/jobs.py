@@ -1,8 +1,8 @@
-"""Work that would hold the event loop up: matching regular expressions, assignors of users, targets of large groups.
+"""Work that would block the event loop: matching regular expressions, user assignors, targets of large groups.
 
-A step names the job; the shell runs it beside the loop and brings the outcome back with
-`partita.group.coordinator.GroupCoordinator.job_done`. Until then the group goes on with what it has. A job holds copies
-only, so that it can run anywhere.
+A step names the job; the shell runs it outside the loop and returns the outcome through
+`partita.group.coordinator.GroupCoordinator.job_done`. Until then the group keeps its current state. A job holds only
+copies, so that it can run in any thread.
 """
 
 from __future__ import annotations
@@ -13,14 +13,19 @@ from typing import NamedTuple
 from partita.expressions import InvalidExpression
 from partita.group.consumer_group.subscriptions import compile_expression
 from partita.group.consumer_group.target import AssignorFailed, Problem
+from partita.group.contract import Lane
 from partita.group.records.consumer_group import Target
 
 _AT_ONCE, _ALIKE_AT_ONCE = 200, 2_000
-"""A built-in assignor that has more members and partitions than this to share is not run on the event loop.
+"""Most members and partitions that a built-in assignor handles on the event loop.
 
-Members that all subscribe alike are quickly served: sharing takes 3 ms at most (`_ALIKE_AT_ONCE`). A target that comes
-later than the heartbeats of a group costs its members a whole interval, so it is worth these.
+If all members subscribe alike, assigning takes 3 ms at most (`_ALIKE_AT_ONCE`). That is worth it, since a target
+that is computed later reaches the members one heartbeat interval later.
 """
+
+
+_EXPRESSIONS, _TARGETS = Lane("regular expressions"), Lane("targets")
+_USERS_MOST = 4
 
 
 class MatchExpressions(NamedTuple):
@@ -30,12 +35,17 @@ class MatchExpressions(NamedTuple):
     expressions: tuple[str, ...]
     names: tuple[str, ...]
     version: int
-    """Of the topics the names are from."""
+    """Version of the topic image that the names come from."""
     may_see: Callable[[str], bool] | None
-    """Topics that the member who asked may not describe are left out; None: it may describe all."""
+    """Excludes topics that the requesting member may not describe; None: it may describe all."""
+
+    @property
+    def lane(self) -> Lane:
+        """The lane of all expressions."""
+        return _EXPRESSIONS
 
     def run(self) -> dict[str, tuple[str, ...]]:
-        """For each expression the names it matches, sorted; an expression that cannot be read matches nothing."""
+        """Return the sorted names that each expression matches; an invalid expression matches nothing."""
         found: dict[str, tuple[str, ...]] = {}
         for expression in self.expressions:
             try:
@@ -48,14 +58,21 @@ class MatchExpressions(NamedTuple):
 
 
 class ComputeTarget(NamedTuple):
-    """A target for one epoch of a group."""
+    """Computes the target for one epoch of a group."""
 
     group_id: str
     epoch: int
     problem: Problem
 
+    @property
+    def lane(self) -> Lane:
+        """One lane per user assignor, and one for all built-in assignors."""
+        if self.problem.is_ours:
+            return _TARGETS
+        return Lane(f"assignor {self.problem.assignor.name}", _USERS_MOST, is_users=True)
+
     def run(self) -> dict[str, Target] | AssignorFailed:
-        """The targets, or why there are none."""
+        """Return the targets, or the failure of the assignor."""
         try:
             return self.problem.run()
         except AssignorFailed as error:
@@ -67,6 +84,5 @@ Outcome = dict[str, tuple[str, ...]] | dict[str, Target] | AssignorFailed
 
 
 def runs_at_once(problem: Problem) -> bool:
-    """May the problem be solved within the heartbeat that asks for it? Only a small one, by an assignor of ours."""
-    is_ours = type(problem.assignor).__module__.startswith("partita.assignors.")
-    return is_ours and problem.size <= (_ALIKE_AT_ONCE if problem.is_alike else _AT_ONCE)
+    """Whether the heartbeat may solve the problem itself: only a small one, with a built-in assignor."""
+    return problem.is_ours and problem.size <= (_ALIKE_AT_ONCE if problem.is_alike else _AT_ONCE)

@@ -1,7 +1,7 @@
-"""Members that go: they leave, are silent for too long, or keep what they were to give up.
+"""Removes members that leave, are silent too long, or do not revoke partitions in time.
 
-The group gets another epoch, and the next heartbeat of a member that stays brings the target for it. When the last
-member of the new protocol goes and members of the classic one stay, the group becomes classic again. (Kafka:
+The group gets a new epoch, and the next heartbeat of a remaining member computes the target for it. When the last
+member of the new protocol leaves and classic members remain, the group becomes classic again. (Kafka:
 consumerGroupFenceMembers, consumerGroupLeave; specification sections 20.8 and 21.4.)
 """
 
@@ -18,10 +18,11 @@ from partita.group.notes import Cause, GroupEpochBumped, MemberGone
 from partita.group.records import consumer_log
 from partita.group.records.consumer_group import LEFT_STATIC, ConsumerGroup, ConsumerMember
 from partita.group.state.turn import Turn
+from partita.wording import What
 
 
-def fence(turn: Turn, group: ConsumerGroup, members: Sequence[ConsumerMember], what: str, detail: str = "") -> None:
-    """Remove the members; one new epoch for all of them. `what` is a constant of `partita.group.notes`."""
+def fence(turn: Turn, group: ConsumerGroup, members: Sequence[ConsumerMember], what: What, detail: str = "") -> None:
+    """Remove the members; one new epoch for all of them.."""
     causes = [cause_of(member, what, detail) for member in members]
     if conversion.can_downgrade(turn, group, members):
         conversion.downgrade(turn, group, members, causes[0])
@@ -48,13 +49,13 @@ def _remove(turn: Turn, group: ConsumerGroup, members: Sequence[ConsumerMember],
 
 
 def set_aside(turn: Turn, group: ConsumerGroup, member: ConsumerMember) -> None:
-    """A static member goes and means to come back: it keeps its partitions while its session runs."""
+    """Mark a static member as temporarily gone: it keeps its partitions while its session runs."""
     away = replace(member, epoch=LEFT_STATIC, revoking={})
     turn.write([consumer_log.assignment_record(group.group_id, away)])
     turn.state.timers_of(group.group_id).revocations.pop(member.member_id, None)
 
 
-def fence_named(turn: Turn, group_id: str, name: str, what: str) -> bool:
+def fence_named(turn: Turn, group_id: str, name: str, what: What) -> bool:
     """Control: remove the member with this id or group instance id; False if there is no such KIP-848 group."""
     group = turn.state.consumer_group(group_id)
     if group is None:

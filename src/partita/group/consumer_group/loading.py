@@ -1,4 +1,4 @@
-"""Starts the deadlines of loaded KIP-848 groups, and says at the end how long members were silent.
+"""Starts the deadlines of loaded KIP-848 groups, and reports the members' silences at unload.
 
 (Kafka: GroupMetadataManager.onLoaded.)
 """
@@ -12,7 +12,7 @@ from partita.group.state.turn import Turn
 
 
 def resume(turn: Turn, silences: Mapping[tuple[str, str], int]) -> None:
-    """Every member has a whole session again, less the known silence, and its rebalance timeout if it has to revoke."""
+    """Give each member a full session less the known silence, and its rebalance timeout if it has to revoke."""
     for group_id, group in turn.state.hard.consumer_groups.items():
         turn.state.timers_of(group_id)
         for member in group.members.values():
@@ -21,7 +21,7 @@ def resume(turn: Turn, silences: Mapping[tuple[str, str], int]) -> None:
 
 
 def silences(turn: Turn) -> dict[tuple[str, str], int]:
-    """For how many milliseconds nothing was heard of each member, by group id and member id."""
+    """Return for how many milliseconds each member was silent, by group id and member id."""
     found: dict[tuple[str, str], int] = {}
     for group_id, running in turn.state.consumers.items():
         group = turn.state.consumer_group(group_id)

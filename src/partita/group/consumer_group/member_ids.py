@@ -1,4 +1,4 @@
-"""Member ids that the coordinator makes for KIP-848 groups: 22 characters, as Kafka's Uuid prints itself."""
+"""Member ids that the coordinator generates for KIP-848 groups: 22 characters, as Kafka's Uuid prints."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _UUID_CHARACTERS = 36
 
 
 def bare_member_id(turn: Turn) -> str:
-    """A new id without a client id in front: the bytes of the UUID in it, in base64; an id without one stays."""
+    """Return a new id without client id prefix: its UUID bytes in base64; an id without a UUID is kept."""
     made = turn.state.new_member_id("")
     try:
         number = bytes.fromhex(made[-_UUID_CHARACTERS:].replace("-", ""))

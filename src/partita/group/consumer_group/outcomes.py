@@ -1,4 +1,4 @@
-"""Takes the outcomes of jobs (`partita.group.consumer_group.jobs`) back into groups that may have changed meanwhile."""
+"""Applies the outcomes of jobs (`partita.group.consumer_group.jobs`) to groups that may have changed meanwhile."""
 
 from __future__ import annotations
 
@@ -13,12 +13,13 @@ from partita.group.notes import AssignorRaised
 from partita.group.records.consumer_group import NO_PARTITIONS, ConsumerGroup, Target
 from partita.group.state.turn import Turn
 
+_WHY_LENGTH_MAX = 1_000
 RETRY_MS = 5_000
-"""How long a group whose assignor has failed waits before it is asked again."""
+"""Time before a failed assignor is tried again for the group."""
 
 
 def take(turn: Turn, job: Job, outcome: object) -> None:
-    """Record the outcome if the group still wants it; an error is told, and leaves the group as it is."""
+    """Record the outcome if the group still needs it; an error is noted and leaves the group unchanged."""
     if isinstance(job, MatchExpressions):
         expressions.matched(turn, job, outcome if isinstance(outcome, dict) else {})
     elif isinstance(job, ComputeTarget):
@@ -26,7 +27,7 @@ def take(turn: Turn, job: Job, outcome: object) -> None:
 
 
 def _target(turn: Turn, job: ComputeTarget, outcome: object) -> None:
-    """A target counts for the members it was computed for: some may be gone, and new ones wait for the next one."""
+    """Record a target for the remaining members it was computed for; newer members wait for the next one."""
     group = turn.state.consumer_group(job.group_id)
     if group is None:
         return
@@ -50,11 +51,17 @@ def _target(turn: Turn, job: ComputeTarget, outcome: object) -> None:
 
 def _put_off(turn: Turn, job: ComputeTarget, why: str) -> None:
     turn.state.timers_of(job.group_id).computes_again_ms = turn.now.mono_ms + RETRY_MS
-    turn.out.note(AssignorRaised(job.group_id, job.problem.assignor.name, why, turn.now.wall_ms))
+    turn.out.note(AssignorRaised(job.group_id, job.problem.assignor.name, _one_line(why), turn.now.wall_ms))
+
+
+def _one_line(text: str) -> str:
+    """Return an assignor's text on one line, with characters replaced that a log line must not contain."""
+    cut = text[:_WHY_LENGTH_MAX]
+    return cut if cut.isprintable() else "".join(c if c.isprintable() else ascii(c)[1:-1] for c in cut)
 
 
 def _of_successors(group: ConsumerGroup, job: ComputeTarget, outcome: Mapping[str, Target]) -> dict[str, Target]:
-    """The targets, where a static member that was replaced meanwhile hands its own on: that begins no epoch."""
+    """Return the targets, with those of replaced static members under their successors: replacing begins no epoch."""
     found = dict(outcome)
     for member_id, subscription in job.problem.subscriptions.items():
         heir = group.static.get(subscription.group_instance_id or "")

@@ -1,4 +1,4 @@
-"""One member on its way from what it has to its target: what it may own now, what it has to give up, in which epoch.
+"""Reconciles one member with its target: what it may own now, what it has to revoke, and in which epoch.
 
 A partition passes to its new owner only after the old one has stopped reporting it. (Kafka: CurrentAssignmentBuilder,
 specification section 20.4.)
@@ -17,14 +17,14 @@ STABLE, UNREVOKED, UNRELEASED, UNKNOWN = MemberState
 
 
 class Reported(IntEnum):
-    """What the member says it owns."""
+    """How the owned partitions that a member reports relate to those it has to revoke."""
 
     NOTHING_NEW = 0
-    """It does not say: as last time."""
+    """It reports none: unchanged."""
     STILL_HELD = 1
-    """It says, and something that it was told to give up is among it."""
+    """The report still contains partitions that it has to revoke."""
     GIVEN_UP = 2
-    """It says, and nothing of that is among it."""
+    """The report contains none of the partitions to revoke."""
 
 
 class Reconciling(NamedTuple):
@@ -32,22 +32,22 @@ class Reconciling(NamedTuple):
 
     member: ConsumerMember
     epoch: int
-    """Of the target."""
+    """The epoch of the target."""
     target: Target
     owned: Collection[Partition] | None
     is_free: Callable[[Partition], bool]
-    """May this member take the partition, as nobody else owns it?"""
+    """Whether no other member owns the partition, so that this one may take it."""
     narrows: bool = False
-    """Its subscription has just changed, so what it may own changes before the next target."""
+    """Its subscription has just changed, so the partitions it may own change before the next target."""
 
 
 def reconcile(asked: Reconciling) -> ConsumerMember | None:
-    """The member as it is after one step; None: it is fenced, since nobody can tell what it owns."""
+    """Return the member after one step; None: it must be fenced, since its partitions are unknown."""
     return RECONCILE[asked.member.state][classify(asked)](asked)
 
 
 def classify(asked: Reconciling) -> Reported:
-    """Which column of `RECONCILE`."""
+    """Return the column of `RECONCILE`."""
     if asked.owned is None:
         return Reported.NOTHING_NEW
     held = asked.member.revoking if asked.member.state is UNREVOKED else asked.owned
@@ -55,7 +55,7 @@ def classify(asked: Reconciling) -> Reported:
 
 
 def ADVANCE(asked: Reconciling) -> ConsumerMember | None:
-    """Go as far towards the target as others allow."""
+    """Advance towards the target as far as other members' partitions allow."""
     member = asked.member
     if member.state is STABLE and member.epoch == asked.epoch and not (asked.narrows and _is_beyond(member, asked)):
         return member
@@ -63,22 +63,22 @@ def ADVANCE(asked: Reconciling) -> ConsumerMember | None:
 
 
 def WAIT(asked: Reconciling) -> ConsumerMember | None:
-    """Stay: it still has to give something up."""
+    """Keep the member unchanged: it still has partitions to revoke."""
     return asked.member
 
 
 def GO_ON(asked: Reconciling) -> ConsumerMember | None:
-    """It gave up what it had to: it belongs to the next epoch at least."""
+    """Advance a member that has revoked its partitions: it is at least in the next epoch."""
     return _towards_target(asked, asked.member.epoch + 1)
 
 
 def FENCE(asked: Reconciling) -> ConsumerMember | None:
-    """Its state is that of a newer release, and it may own anything."""
+    """Fence a member whose state a newer release wrote: it may own any partition."""
     return None
 
 
 def START_OVER(asked: Reconciling) -> ConsumerMember | None:
-    """It owns nothing, so its state does not matter."""
+    """Reconcile from scratch: the member owns nothing, so its state does not matter."""
     return _towards_target(asked, asked.epoch)
 
 
@@ -99,7 +99,7 @@ def _is_beyond(member: ConsumerMember, asked: Reconciling) -> bool:
 
 
 def _towards_target(asked: Reconciling, epoch: int) -> ConsumerMember:
-    """Give up first; then take what is free; then wait for the rest. `epoch` is the member's while it gives up."""
+    """Revoke first, then take free partitions, then wait for the rest. `epoch` is the member's while it revokes."""
     member, target = asked.member, asked.target
     keep = {partition: given for partition, given in member.assigned.items() if partition in target}
     revoke = {partition: given for partition, given in member.assigned.items() if partition not in target}

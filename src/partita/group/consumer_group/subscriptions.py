@@ -1,24 +1,28 @@
-"""What a group subscribes to: regular expressions, and a hash of the topics that tells when they have changed.
+"""Subscriptions of a group: regular expressions, and a hash that changes with the subscribed topics.
 
-The hash is ours: nobody compares it with another broker's, and one that loads our log computes its own at the next
+The hash differs from Kafka's: brokers never compare hashes, and one that loads our log computes its own at the next
 heartbeat. (KIP-1101 for the hash, KIP-848 for regular expressions.)
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from partita.expressions import ExpressionsMissing, InvalidExpression, Matches, compiled
 from partita.group.records.consumer_group import ConsumerGroup, ConsumerMember
 from partita.group.state.consumers import TopicImage
+from partita.lazy import later
+
+if TYPE_CHECKING:
+    import hashlib
+else:
+    hashlib = later("hashlib")
 
 
 def metadata_hash(image: TopicImage, names: Iterable[str]) -> int:
-    """A number that changes when one of these topics does; 0 if none of them exists. `names` are in order."""
-    from hashlib import blake2b  # with all else that hashes, which no classic group needs
-
-    digest = blake2b(digest_size=8)
+    """Return a hash that changes when one of these topics does; 0 if none exists. `names` are sorted."""
+    digest = hashlib.blake2b(digest_size=8)
     nothing = True
     for name in names:
         topic = image.get(name)
@@ -30,14 +34,14 @@ def metadata_hash(image: TopicImage, names: Iterable[str]) -> int:
 
 
 class Counts(NamedTuple):
-    """How many members will subscribe to what, of everything whose count changes."""
+    """Future subscriber counts of every topic name and expression whose count changes."""
 
     names: dict[str, int]
     patterns: dict[str, int]
 
 
 def counts_after(group: ConsumerGroup, leaves: Iterable[ConsumerMember], comes: Iterable[ConsumerMember]) -> Counts:
-    """The counts once some members are gone and others are there. Costs what these members subscribe to."""
+    """Return the counts after some members leave and others come, in time proportional to their subscriptions."""
     names: dict[str, int] = {}
     patterns: dict[str, int] = {}
     for members, by in ((leaves, -1), (comes, 1)):
@@ -50,9 +54,9 @@ def counts_after(group: ConsumerGroup, leaves: Iterable[ConsumerMember], comes: 
 
 
 def hash_after(image: TopicImage, group: ConsumerGroup, counts: Counts, *, is_current: bool) -> int:
-    """The hash of what the group subscribes to with these counts.
+    """Return the hash of the group's subscription with these counts.
 
-    `is_current` says that the group's hash is one of `image`; it is taken if the group subscribes to the same.
+    If `is_current`, the group's hash belongs to `image` and is reused when the subscription is unchanged.
     """
     same_names = all((name in group.names) == bool(count) for name, count in counts.names.items())
     same_patterns = all((regex in group.patterns) == bool(count) for regex, count in counts.patterns.items())
@@ -65,7 +69,7 @@ def hash_after(image: TopicImage, group: ConsumerGroup, counts: Counts, *, is_cu
 
 
 def compile_expression(pattern: str) -> Matches:
-    """Whether a whole topic name matches. Raises InvalidExpression with a message for the member."""
+    """Return a predicate that matches whole topic names. Raises InvalidExpression with a message for the member."""
     try:
         return compiled(pattern)
     except ExpressionsMissing:

@@ -1,6 +1,6 @@
-"""The target assignment of a group: what each member is to own, computed for the newest epoch of the group.
+"""The target assignment of a group: each member's partitions, computed for the newest group epoch.
 
-Assignors work with topic names; the group's records, with topic ids. (Kafka: TargetAssignmentBuilder; specification
+Assignors use topic names; the group's records use topic ids. (Kafka: TargetAssignmentBuilder; specification
 sections 20.5 and 20.12.)
 """
 
@@ -17,11 +17,11 @@ from partita.group.state.consumers import TopicImage
 
 
 class AssignorFailed(Exception):
-    """An assignor raised, or gave an answer that cannot be used."""
+    """An assignor raised, or returned an invalid assignment."""
 
 
 class Problem(NamedTuple):
-    """What an assignor is asked to solve; it holds nothing that may change meanwhile."""
+    """Input of an assignor, independent of later changes to the group."""
 
     assignor: Assignor
     metadata: TopicMetadata
@@ -30,24 +30,36 @@ class Problem(NamedTuple):
 
     @property
     def size(self) -> int:
-        """About how much there is to do: members and partitions."""
+        """Approximate amount of work: members and partitions."""
         return len(self.subscriptions) + sum(self.metadata.partition_counts.values())
 
     @property
+    def is_ours(self) -> bool:
+        """Whether the assignor is built in."""
+        return type(self.assignor).__module__.startswith("partita.assignors.")
+
+    @property
     def is_alike(self) -> bool:
-        """Do all members subscribe to the same topics?"""
+        """Whether all members subscribe to the same topics."""
         return len({id(subscription.topics) for subscription in self.subscriptions.values()}) <= 1
 
     def run(self) -> dict[str, Target]:
-        """The target of every member. Raises AssignorFailed."""
+        """Return the target of every member. Raises AssignorFailed."""
         try:
             assignment = self.assignor.assign(self.metadata, self.subscriptions)
         except Exception as error:
             raise AssignorFailed(f"{type(error).__name__}: {error}") from error
-        return self._checked(assignment)
+        try:
+            return self._checked(assignment)
+        except (AttributeError, TypeError, ValueError) as error:
+            expected = "a dict from member ids to lists of (topic, partition)"
+            raise AssignorFailed(f"{self.assignor.name} has to return {expected}: {error}") from error
 
     def _checked(self, assignment: Assignment) -> dict[str, Target]:
-        """The assignment by topic ids, if every partition in it exists, is wanted, and is given once."""
+        """Return the assignment by topic ids; check that members are known and partitions subscribed to and unique."""
+        strangers = sorted(map(repr, assignment.keys() - self.subscriptions.keys()))
+        if strangers:
+            raise AssignorFailed(f"{self.assignor.name} gave partitions to {strangers[0]}, no member of the group")
         taken: dict[tuple[str, int], str] = {}
         targets: dict[str, Target] = {}
         sets = topic_sets(self.subscriptions)
@@ -63,6 +75,10 @@ class Problem(NamedTuple):
                 if other != member_id:
                     raise AssignorFailed(f"{self.assignor.name} gave {topic}-{number} to {other} and to {member_id}")
             targets[member_id] = frozenset((self.topic_ids[topic], number) for topic, number in given)
+        if len(taken) < sum(self.metadata.partition_counts.values()):
+            counts = self.metadata.partition_counts.items()
+            topic, number = next((t, n) for t, count in counts for n in range(count) if (t, n) not in taken)
+            raise AssignorFailed(f"{self.assignor.name} gave {topic}-{number} to no member")
         return targets
 
 
@@ -73,7 +89,7 @@ def problem(
     image: TopicImage,
     assignors: Mapping[str, Assignor],
 ) -> Problem:
-    """What is to be shared among these members, who may differ from those of the group by what is being decided."""
+    """Return the problem for these members, which may include changes not yet written to the group."""
     everyone = list(members)
     topics, distinct = _subscribed(group, everyone)
     facts = {name: image.get(name) for name in sorted({name for names in distinct for name in names})}
@@ -107,9 +123,9 @@ def problem(
 def _subscribed(
     group: ConsumerGroup, members: Iterable[ConsumerMember]
 ) -> tuple[dict[str, int], list[tuple[str, ...]]]:
-    """What members subscribe to: for each its place among the different subscriptions, which are few.
+    """Return each member's index into the distinct subscriptions, and those subscriptions.
 
-    Members of one regular expression share one tuple, so that thousands of them cost no look at its topics.
+    Members with the same regular expression share one tuple, so its topics are not walked per member.
     """
     places: dict[tuple[str, ...], int] = {}
     found: dict[str, int] = {}
@@ -125,7 +141,7 @@ def _subscribed(
 
 
 def chosen_assignor(members: Iterable[ConsumerMember], assignors: Mapping[str, Assignor]) -> str:
-    """The assignor that most of the members prefer that prefer one; the broker's first if nobody does."""
+    """Return the assignor preferred by most members that name one; the broker's first if none does."""
     votes: dict[str, int] = {}
     for member in members:
         if member.server_assignor is not None and member.server_assignor in assignors:
@@ -136,7 +152,7 @@ def chosen_assignor(members: Iterable[ConsumerMember], assignors: Mapping[str, A
 def target_records(
     group_id: str, targets: Mapping[str, Target], previous: Mapping[str, Target], epoch: int, wall_ms: int
 ) -> list[Record]:
-    """One record for each target that has changed, and the epoch they are for."""
+    """Return a record for each changed target, and one for their epoch."""
     changed = [
         consumer_log.target_record(group_id, member_id, target)
         for member_id, target in targets.items()

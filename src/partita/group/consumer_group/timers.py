@@ -10,24 +10,24 @@ from partita.group.state.consumers import Revocation
 from partita.group.state.turn import Turn
 
 SESSION_TIMEOUT, HEARTBEAT_INTERVAL = "consumer.session.timeout.ms", "consumer.heartbeat.interval.ms"
-"""Settings that a group may have of its own."""
+"""Settings that can be overridden per group."""
 
 
 def session_timeout_ms(turn: Turn, group_id: str, member: ConsumerMember) -> int:
-    """How long the member may be silent; a member of the classic protocol says so itself."""
+    """Return the member's session timeout; a classic member brings its own."""
     if member.classic is not None:
         return member.classic.session_timeout_ms
     return turn.state.group_setting(group_id, SESSION_TIMEOUT, turn.state.config.group_consumer_session_timeout_ms)
 
 
 def heartbeat_interval_ms(turn: Turn, group_id: str) -> int:
-    """How often members are to heartbeat."""
+    """Return the interval in which members heartbeat."""
     config = turn.state.config
     return turn.state.group_setting(group_id, HEARTBEAT_INTERVAL, config.group_consumer_heartbeat_interval_ms)
 
 
 def start_session(turn: Turn, group_id: str, member: ConsumerMember, *, silent_ms: int = 0) -> None:
-    """The member was just heard of, or has been silent for so long."""
+    """Start the member's session, less `silent_ms`."""
     timers = turn.state.timers_of(group_id)
     deadline_ms = turn.now.mono_ms + max(0, session_timeout_ms(turn, group_id, member) - silent_ms)
     timers.sessions[member.member_id] = deadline_ms
@@ -35,9 +35,9 @@ def start_session(turn: Turn, group_id: str, member: ConsumerMember, *, silent_m
 
 
 def follow_state(turn: Turn, group_id: str, member: ConsumerMember) -> None:
-    """A member that has partitions to give up has its rebalance timeout for that; any other has no such deadline.
+    """Give a member with partitions to revoke its rebalance timeout for that; cancel the deadline of any other.
 
-    Deadlines of the classic protocol end when a member goes on with the other one under its id.
+    Classic deadlines end when a member continues with the new protocol under the same id.
     """
     timers = turn.state.timers_of(group_id)
     if member.classic is None:
@@ -54,7 +54,7 @@ def follow_state(turn: Turn, group_id: str, member: ConsumerMember) -> None:
 
 
 def expect_join(turn: Turn, group_id: str, member: ConsumerMember) -> None:
-    """A classic member was told to rejoin; it has its rebalance timeout for that, counted from the first time."""
+    """Give a classic member its rebalance timeout to rejoin, counted from the first time it was asked to."""
     timers = turn.state.timers_of(group_id)
     if member.member_id not in timers.joins:
         timers.joins[member.member_id] = turn.now.mono_ms + max(0, member.rebalance_timeout_ms)
@@ -62,7 +62,7 @@ def expect_join(turn: Turn, group_id: str, member: ConsumerMember) -> None:
 
 
 def expect_sync(turn: Turn, group_id: str, member: ConsumerMember) -> None:
-    """A classic member has joined and is to fetch its assignment."""
+    """Start the sync deadline of a classic member that has joined."""
     timers = turn.state.timers_of(group_id)
     timers.joins.pop(member.member_id, None)
     timers.syncs[member.member_id] = turn.now.mono_ms + max(0, member.rebalance_timeout_ms)

@@ -1,10 +1,11 @@
-"""Commits that outlived the records below them: a power loss may leave a committed offset beyond the end of its log.
+"""Committed offsets beyond the end of their log, as a power loss may leave them.
 
-New records would take the lost offsets, and the group would pass over them in silence (faults.md D4). Such an offset is
-committed again as the end of the log. One that was beyond the end already when it was committed is what the client
-asked for and stays; the shell can tell, since it marks those in the log.
+New records would reuse the lost offsets, and the group would silently skip them (faults.md D4). Such an offset is
+committed again as the end of the log. One that was beyond the end when it was committed is deliberate and stays; the
+shell recognises it by a mark in the log.
 
-Deviation: Kafka leaves such an offset to the replicas, which have the records, or to `auto.offset.reset`.
+Deviation: Partita lowers a committed offset that an unclean stop has left beyond the end of its log to that end, where
+Kafka leaves it to the replicas, which have the records, or to `auto.offset.reset`.
 """
 
 from __future__ import annotations
@@ -19,29 +20,29 @@ from partita.group.records.hard_state import HardState, TopicPartition
 from partita.group.state.turn import Turn
 
 EndOf: TypeAlias = Callable[[TopicPartition], int | None]
-"""Where the log of a partition ended after the start; None when there is no such partition."""
+"""Returns where the log of a partition ended after the start; None when there is no such partition."""
 NO_PRODUCER_ID = -1
 _VALUE_OFFSET = slice(2, 10)
-"""Every version of the value begins with its version and the offset."""
+"""Position of the offset in the value; every version begins with version and offset."""
 
 
 class Beyond(NamedTuple):
-    """One committed offset beyond the end of its log, as the record that says it."""
+    """One committed offset beyond the end of its log, with the value of its record."""
 
     key: bytes
     value: bytes
     log_end_offset: int
     producer_id: int = NO_PRODUCER_ID
-    """Whose open transaction it belongs to, if it does."""
+    """Producer of the open transaction it belongs to, if any."""
 
 
 def offset_of(value: bytes) -> int:
-    """The offset in the value of an offset's record."""
+    """Return the offset in the value of an offset record."""
     return int.from_bytes(value[_VALUE_OFFSET], "big", signed=True)
 
 
 def beyond_ends(hard: HardState, end_of: EndOf) -> Iterator[Beyond | None]:
-    """Look at every committed offset, those of open transactions too; yield the ones beyond their log, else None."""
+    """Check every committed offset, also of open transactions; yield it if it is beyond its log, else None."""
     for group_id, offsets in hard.offsets.items():
         yield from _beyond(group_id, offsets, end_of, NO_PRODUCER_ID)
     for producer_id, groups in hard.pending.items():
@@ -60,7 +61,7 @@ def _beyond(
 
 
 def clamp(turn: Turn, found: Beyond) -> None:
-    """Commit the end of the log instead, with everything else as it was but the leader epoch, which is lost too."""
+    """Commit the end of the log instead. All other fields stay except the leader epoch, which is lost too."""
     group_id, topic, partition = log_records.read_offset_key(found.key)
     committed = log_records.read_offset_value(found.value)
     producer = None

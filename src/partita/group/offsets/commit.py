@@ -1,4 +1,4 @@
-"""OffsetCommit: guards, then a table of state by what the commit says about its sender, then one short action.
+"""OffsetCommit: guards, then a table of state by kind of sender, then one short action.
 
 (Kafka: OffsetMetadataManager.commitOffset, ClassicGroup.validateOffsetCommit; specification section 12.)
 
@@ -37,14 +37,14 @@ _LAST_WITH_RETENTION = 4
 
 
 class CommitCase(IntEnum):
-    """What a commit says about its sender."""
+    """Kind of sender of a commit; the columns of `COMMIT`."""
 
     OFFSETS_ONLY = 0
-    """No generation, no member, no instance: whoever assigns partitions itself."""
+    """No generation, member id or instance id: a client that assigns partitions itself."""
     NAMED = 1
-    """No generation, but a member or instance id."""
+    """A member or instance id, but no generation."""
     MEMBER = 2
-    """With a generation."""
+    """A generation."""
 
 
 class Commit:
@@ -72,18 +72,18 @@ class Commit:
         self.worked_out = worked_out
 
     def stored(self, turn: Turn) -> StoredOffsets:
-        """What it comes to, if nothing refuses it."""
+        """Return the records and answer of the commit if no guard refuses it."""
         if self.worked_out is not None:
             return self.worked_out
         return finished(stored_offsets(self.wire, self.request.version, turn.now.wall_ms, self.state.config))
 
 
 _LAST_MS = 2**63 - 1
-"""The last time that a record can say: an old client may ask for any retention. (H17)"""
+"""The largest timestamp a record can hold: an old client may ask for any retention. (H17)"""
 
 
 def commit_offsets(turn: Turn, token: Token, request: GroupRequest) -> None:
-    """Store the offsets, all of them or none. An absent group is taken for an empty one."""
+    """Store the offsets, all of them or none. An absent group is treated as an empty one."""
     asked = request.message
     stored = asked.stored if isinstance(asked, CommitOffsets) else None
     wire = asked.wire if isinstance(asked, CommitOffsets) else asked
@@ -106,7 +106,7 @@ def commit_offsets(turn: Turn, token: Token, request: GroupRequest) -> None:
 
 
 def _commit_to_consumer_group(turn: Turn, commit: Commit, group: ConsumerGroup) -> None:
-    """Store for a KIP-848 group in any of its states; no session restarts."""
+    """Store the offsets of a KIP-848 group in any state; no session restarts."""
     wire = commit.wire
     partitions = [(topic.topic_id, p.partition_index) for topic in wire.topics for p in topic.partitions]
     error = commit_error(group, commit.member_id, commit.generation, commit.request.version, partitions)
@@ -122,12 +122,12 @@ def _commit_to_consumer_group(turn: Turn, commit: Commit, group: ConsumerGroup) 
 
 
 def names_generation_and_is_told(commit: Commit) -> bool:
-    """It is a member's, and its version knows an error for absent groups."""
+    """It names a generation, and its version has an error for absent groups."""
     return commit.generation >= 0 and commit.request.version >= _TELLS_ABSENT_GROUP
 
 
 def names_generation(commit: Commit) -> bool:
-    """It is a member's."""
+    """It names a generation."""
     return commit.generation >= 0
 
 
@@ -136,20 +136,20 @@ COMMIT_ABSENT_GUARDS: Guards[Commit] = (
     (names_generation, ErrorCode.ILLEGAL_GENERATION),
     (broker_is_full, ErrorCode.GROUP_MAX_SIZE_REACHED),
 )
-"""For an absent group, instead of `COMMIT_GUARDS`."""
+"""Guards for an absent group, instead of `COMMIT_GUARDS`."""
 
 COMMIT_GUARDS: Guards[Commit] = ((group_is_dead, ErrorCode.COORDINATOR_NOT_AVAILABLE),)
 
 
 def classify(generation: int, member_id: str, instance_id: str | None) -> CommitCase:
-    """Which column of `COMMIT`, and of the table of transactional commits."""
+    """Return the column of `COMMIT` and of the table of transactional commits."""
     if generation >= 0:
         return CommitCase.MEMBER
     return CommitCase.NAMED if member_id or instance_id is not None else CommitCase.OFFSETS_ONLY
 
 
 def UNKNOWN(turn: Turn, commit: Commit) -> None:
-    """Answer UNKNOWN_MEMBER_ID: the group has members, and this is none of them."""
+    """Answer UNKNOWN_MEMBER_ID: the group has members, and the sender is not one of them."""
     turn.refuse(commit.token, commit.request, ErrorCode.UNKNOWN_MEMBER_ID)
 
 
@@ -172,7 +172,7 @@ def STORE(turn: Turn, commit: Commit) -> None:
 
 
 def IDENTIFY(turn: Turn, commit: Commit) -> None:
-    """Store for a member of the current generation; anybody else is refused by the guards of members."""
+    """Store for a member of the current generation; the member guards refuse all others."""
     error = first_error(MEMBER_GUARDS, commit)
     if error:
         turn.refuse(commit.token, commit.request, error)
@@ -181,7 +181,7 @@ def IDENTIFY(turn: Turn, commit: Commit) -> None:
 
 
 def SYNC_FIRST(turn: Turn, commit: Commit) -> None:
-    """Answer REBALANCE_IN_PROGRESS to a member: it does not know yet what it owns. Others as in IDENTIFY."""
+    """Answer REBALANCE_IN_PROGRESS to a member: it does not know its assignment yet. Others as in IDENTIFY."""
     turn.refuse(commit.token, commit.request, first_error(MEMBER_GUARDS, commit) or ErrorCode.REBALANCE_IN_PROGRESS)
 
 
@@ -200,7 +200,7 @@ COMMIT: dict[GroupState, tuple[Action, ...]] = {
 def stored_offsets(
     wire: OffsetCommitRequest, version: int, wall_ms: int, config: GroupConfig
 ) -> Generator[None, None, StoredOffsets]:
-    """Work the commit out: one record for each partition whose metadata are short enough. Yields after each one."""
+    """Build the commit: one record for each partition whose metadata is short enough. Yields after each one."""
     expire_ms = log_records.NO_EXPIRY
     if wire.retention_time_ms > 0 and version <= _LAST_WITH_RETENTION:
         expire_ms = min(wall_ms + wire.retention_time_ms, _LAST_MS)
@@ -231,7 +231,7 @@ def stored_offsets(
 
 
 def is_too_long(metadata: str, limit: int) -> bool:
-    """Is it longer than `limit` UTF-16 code units?"""
+    """Whether it is longer than `limit` UTF-16 code units."""
     if len(metadata) > limit:
         return True
     return 2 * len(metadata) > limit and len(metadata.encode("utf-16-le", "surrogatepass")) > 2 * limit

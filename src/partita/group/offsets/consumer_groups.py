@@ -1,4 +1,4 @@
-"""What KIP-848 groups allow with their offsets: who may commit and fetch, what stays, what ends with the group.
+"""Rules for the offsets of KIP-848 groups: who may commit and fetch, and which topics are in use.
 
 (Kafka: ConsumerGroup.validateOffsetCommit, validateOffsetFetch, isSubscribedToTopic; specification section 20.10.)
 """
@@ -16,7 +16,7 @@ _KNOWS_EPOCHS = 9
 def commit_error(
     group: ConsumerGroup, member_id: str, epoch: int, version: int, partitions: Collection[Partition]
 ) -> ErrorCode:
-    """May this be committed? An older epoch will do for partitions that the member has had since then (KIP-1251)."""
+    """Return the error of a commit. An older epoch is accepted for partitions owned since then (KIP-1251)."""
     if epoch < 0 and not group.members:
         return ErrorCode.NONE
     member = group.members.get(member_id)
@@ -31,7 +31,7 @@ def commit_error(
 
 
 def fetch_error(group: ConsumerGroup, member_id: str | None, epoch: int) -> ErrorCode:
-    """May this member read the group's offsets? Whoever names no member may."""
+    """Return the error of a fetch; a request without member id and epoch is always allowed."""
     if member_id is None and epoch < 0:
         return ErrorCode.NONE
     member = group.members.get(member_id or "")
@@ -39,7 +39,7 @@ def fetch_error(group: ConsumerGroup, member_id: str | None, epoch: int) -> Erro
 
 
 def transaction_error(group: ConsumerGroup, member_id: str, epoch: int) -> ErrorCode:
-    """May a transaction commit for this member? What a stale epoch is called is as old as the API."""
+    """Return the error of a transactional commit. For a stale epoch it is the API's old ILLEGAL_GENERATION."""
     if epoch < 0 and not group.members:
         return ErrorCode.NONE
     member = group.members.get(member_id)
@@ -49,14 +49,14 @@ def transaction_error(group: ConsumerGroup, member_id: str, epoch: int) -> Error
 
 
 def epoch_error(member: ConsumerMember, epoch: int) -> ErrorCode:
-    """What is said of an epoch that is not the member's."""
+    """Return the error for an epoch that differs from the member's."""
     if epoch == member.epoch:
         return ErrorCode.NONE
     return ErrorCode.ILLEGAL_GENERATION if member.is_classic else ErrorCode.STALE_MEMBER_EPOCH
 
 
 def is_subscribed(group: ConsumerGroup, topic: str) -> bool:
-    """Does any member subscribe to the topic, by its name or by a regular expression?"""
+    """Whether any member subscribes to the topic, by name or by a regular expression."""
     return topic in group.names or any(
         topic in resolved.topics for regex, resolved in group.regexes.items() if regex in group.patterns
     )

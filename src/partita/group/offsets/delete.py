@@ -52,20 +52,20 @@ def _refuse_delete(turn: Turn, group_id: str) -> ErrorCode:
 
 
 def is_empty(turn: Turn, group_id: str) -> bool:
-    """Has the group, of whichever kind, no members?"""
+    """Whether the group, of either protocol, has no members."""
     consumers = turn.state.consumer_group(group_id)
     group = turn.state.groups.get(group_id)
     return not consumers.members if consumers is not None else group is not None and group.state is EMPTY
 
 
 def end_records(turn: Turn, group_id: str) -> list[Record]:
-    """What ends an empty group, of whichever kind, in the log. Its offsets are not among it."""
+    """Return the tombstones of an empty group of either protocol, without those of its offsets."""
     consumers = turn.state.consumer_group(group_id)
     return [group_tombstone(group_id)] if consumers is None else group_tombstones(consumers)
 
 
 def forget(turn: Turn, group_id: str, why: str) -> None:
-    """Drop what else is known of a group whose last records are written. `why` is for the note."""
+    """Drop the soft state of a group whose tombstones are written. `why` is for the note."""
     turn.state.forget_timers(group_id)
     group = turn.state.groups.get(group_id)
     if group is not None:
@@ -74,18 +74,18 @@ def forget(turn: Turn, group_id: str, why: str) -> None:
 
 
 def all_partitions(turn: Turn, group_id: str) -> list[TopicPartition]:
-    """Partitions with an offset, committed ones first, then those only pending."""
+    """Return the partitions with an offset, committed ones first, then those only pending."""
     committed = turn.state.hard.offsets.get(group_id, {})
     return [*committed, *(p for p in turn.state.hard.pending_partitions(group_id) if p not in committed)]
 
 
 def tombstones(group_id: str, partitions: list[TopicPartition]) -> list[Record]:
-    """Records that end the offsets of these partitions."""
+    """Return the tombstones of these partitions' offsets."""
     return [Record(log_records.offset_key(group_id, topic, number), None) for topic, number in partitions]
 
 
 def delete_offsets(turn: Turn, token: Token, request: GroupRequest) -> None:
-    """Delete offsets of topics that the group does not subscribe to now."""
+    """Delete offsets of topics that the group does not subscribe to."""
     wire = request.message
     assert isinstance(wire, OffsetDeleteRequest)
     group: Group | ConsumerGroup | None = turn.state.consumer_group(wire.group_id)
@@ -131,7 +131,7 @@ def _delete_topic(
 
 
 def is_subscribed(group: Group | ConsumerGroup, topic: str) -> bool:
-    """A classic consumer group whose subscription cannot be read counts as subscribed to everything."""
+    """Whether the group uses the topic; true for a classic consumer group with an unreadable subscription."""
     if isinstance(group, ConsumerGroup):
         return consumer_groups.is_subscribed(group, topic)
     if group.protocol_type != CONSUMER:

@@ -1,7 +1,7 @@
-"""Offsets nobody needs any more: the expiry task, and topics that were deleted.
+"""Deletes offsets that have expired or whose topic was deleted.
 
-Both run as sweeps that write tombstones slice by slice, so that no batch grows beyond what the offsets topic takes and
-no other request waits long. Whatever is lost with a crash is found again by the next run.
+Both run as sweeps that write tombstones in slices, so that no batch exceeds the limit of the offsets topic and no
+other request waits long. The next run repeats work lost in a crash.
 (Kafka: OffsetMetadataManager.cleanupExpiredOffsets, specification sections 16.4 and 17.)
 """
 
@@ -23,23 +23,23 @@ _FULL_NOTE_EVERY_MS = 1_000
 
 
 def start(turn: Turn) -> None:
-    """The expiry task is due: begin a sweep over all groups, and plan the next one."""
+    """Run the expiry task: begin a sweep over all groups, and schedule the next one."""
     state = turn.state
     state.expiry_deadline_ms = turn.now.mono_ms + state.config.offsets_retention_check_interval_ms
     state.sweeps.append(Sweep((*state.groups, *state.consumers), topics=None, since_ms=turn.now.mono_ms))
 
 
 def forget_topics(turn: Turn, names: Collection[str]) -> None:
-    """Forget the offsets of deleted topics. What one slice cannot write follows when deadlines run."""
+    """Delete the offsets of deleted topics. The rest after one slice follows when deadlines run."""
     groups = (*turn.state.groups, *turn.state.consumers)
     turn.state.sweeps.append(Sweep(groups, topics=frozenset(names), since_ms=turn.now.mono_ms))
     sweep(turn)
 
 
 def make_room(turn: Turn, group_id: str) -> None:
-    """If the broker holds as many groups as it may, end one of this shard that has neither members nor offsets.
+    """If the broker is at its limit of groups, end one of this shard without members and offsets.
 
-    Kafka's expiry task would end it some minutes later. If there is none, a note says that `group_id` finds no room.
+    Kafka's expiry task would end it some minutes later. If there is none, a note reports that `group_id` is refused.
     """
     state = turn.state
     if not state.is_full:
@@ -78,7 +78,7 @@ def sweep(turn: Turn) -> None:
 
 
 def _end_group(turn: Turn, group_id: str, expired: int) -> int:
-    """Say how many offsets have expired, and delete the group if nothing is left of it; the records written."""
+    """Note the number of expired offsets and delete the group if it is empty; return the count of records."""
     if expired:
         turn.out.note(OffsetsExpired(group_id, expired, turn.now.wall_ms))
     if not delete.is_empty(turn, group_id) or turn.state.hard.has_offsets(group_id):
@@ -90,12 +90,12 @@ def _end_group(turn: Turn, group_id: str, expired: int) -> int:
 
 
 def _forgotten(turn: Turn, group_id: str, names: frozenset[str]) -> list[tuple[str, int]]:
-    """Partitions of these topics with an offset."""
+    """Return the partitions of these topics that have an offset."""
     return [partition for partition in delete.all_partitions(turn, group_id) if partition[0] in names]
 
 
 def _expired(turn: Turn, group_id: str) -> Iterator[tuple[str, int]]:
-    """Partitions whose offset has outlived its retention, and has no newer one in an open transaction."""
+    """Yield partitions whose offset has expired, and has no newer one in an open transaction."""
     consumers, group = turn.state.consumer_group(group_id), turn.state.groups.get(group_id)
     exempt = frozenset(consumers.subscribed_topics()) if consumers is not None else _exempt_topics(group)
     if exempt is None:
@@ -109,7 +109,7 @@ def _expired(turn: Turn, group_id: str) -> Iterator[tuple[str, int]]:
 
 
 def _exempt_topics(group: Group | None) -> frozenset[str] | None:
-    """Topics whose offsets stay in a classic group; None: all of them."""
+    """Return the topics whose offsets do not expire in a classic group; None: all of them."""
     if group is None or group.state is EMPTY:
         return frozenset()
     if group.state is STABLE and group.protocol_type == delete.CONSUMER:
@@ -118,9 +118,9 @@ def _exempt_topics(group: Group | None) -> frozenset[str] | None:
 
 
 def is_expired(committed: CommittedOffset, group: Group | None, wall_ms: int, retention_ms: int) -> bool:
-    """An expiry of its own counts alone; else retention runs from the commit, or from when the group became empty.
+    """Whether the offset is past its own expiry time or, if it has none, past its retention.
 
-    In a KIP-848 group (None) it always runs from the commit.
+    Retention starts when the group became empty, else (and in KIP-848 groups: None) with the commit.
     """
     if committed.expire_ms != NO_EXPIRY:
         return wall_ms >= committed.expire_ms

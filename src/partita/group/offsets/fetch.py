@@ -1,4 +1,4 @@
-"""OffsetFetch: what was committed, whoever asks.
+"""OffsetFetch: returns committed offsets, for any client of a classic group.
 
 (Kafka: OffsetMetadataManager.fetchOffsets, specification section 13.)
 """
@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Generator, Mapping
 
-from partita.group import answers
 from partita.group.contract import GroupRequest, Token
 from partita.group.offsets.consumer_groups import fetch_error
 from partita.group.records.hard_state import HardState, TopicPartition
 from partita.group.records.log_records import read_offset_value
 from partita.group.requests import FetchOffsets, OffsetsFound
+from partita.group.state import answers
 from partita.group.state.model import DEAD
 from partita.group.state.turn import Turn
 from partita.group.steps import finished
@@ -26,7 +26,7 @@ from partita.protocol.messages.offset_fetch import (
 
 
 def fetch_offsets(turn: Turn, token: Token, request: GroupRequest) -> None:
-    """Offsets of one group in any state; members and epochs mean something to KIP-848 groups only."""
+    """Answer with the offsets of one group in any state; only KIP-848 groups check members and epochs."""
     ask = request.message
     assert isinstance(ask, FetchOffsets)
     wire = ask.group
@@ -53,7 +53,7 @@ def _count(ask: FetchOffsets, offsets: Mapping[TopicPartition, bytes]) -> int:
 
 
 def told(asked: OffsetFetchRequestGroup, found: OffsetsFound) -> Generator[None, None, OffsetFetchResponseGroup]:
-    """The answer: topics in the order of the request, or of first appearance. Yields after each partition."""
+    """Build the answer: topics in the order of the request, or of first appearance. Yields after each partition."""
     topics: list[OffsetFetchResponseTopics] = []
     if asked.topics is None:
         by_name: dict[str, OffsetFetchResponseTopics] = {}
@@ -61,7 +61,7 @@ def told(asked: OffsetFetchRequestGroup, found: OffsetsFound) -> Generator[None,
             topic = by_name.get(name)
             if topic is None:
                 topic = by_name[name] = OffsetFetchResponseTopics(name=name)
-            topic.partitions.append(_told(found, (name, number)))
+            topic.partitions.append(_entry(found, (name, number)))
             yield
         topics += by_name.values()
     else:
@@ -69,12 +69,12 @@ def told(asked: OffsetFetchRequestGroup, found: OffsetsFound) -> Generator[None,
             parts: list[OffsetFetchResponsePartitions] = []
             topics.append(OffsetFetchResponseTopics(topic_id=wanted.topic_id, name=wanted.name, partitions=parts))
             for number in wanted.partition_indexes:
-                parts.append(_told(found, (wanted.name, number)))
+                parts.append(_entry(found, (wanted.name, number)))
                 yield
     return OffsetFetchResponseGroup(group_id=asked.group_id, topics=topics)
 
 
-def _told(found: OffsetsFound, partition: TopicPartition) -> OffsetFetchResponsePartitions:
+def _entry(found: OffsetsFound, partition: TopicPartition) -> OffsetFetchResponsePartitions:
     if partition in found.unstable:
         return OffsetFetchResponsePartitions(
             partition_index=partition[1], committed_offset=answers.NO_OFFSET, metadata="",

@@ -1,7 +1,8 @@
 """TxnOffsetCommit and the markers that end transactions.
 
-The offsets wait in the hard state until a marker; `partita.group.records.hard_state.HardState.end_transaction` decides
-what then wins. (Kafka: OffsetMetadataManager.commitTransactionalOffset, completeTransaction; specification section 15.)
+The offsets stay pending in the hard state until a marker; which offset then wins is decided in
+`partita.group.records.hard_state.HardState.end_transaction`. (Kafka:
+OffsetMetadataManager.commitTransactionalOffset, completeTransaction; specification section 15.)
 """
 
 from __future__ import annotations
@@ -69,22 +70,22 @@ def commit_offsets(turn: Turn, token: Token, request: GroupRequest) -> None:
 
 
 def transaction_is_closed(commit: TxnCommit) -> bool:
-    """The transaction does not include the group's offsets partition, in a version that has to ask for it before."""
+    """The transaction does not include the group's offsets partition, in a version whose clients add it before."""
     return not commit.request.transaction_open and commit.request.version < _ABORTABLE_FROM
 
 
 def transaction_is_closed_and_abortable(commit: TxnCommit) -> bool:
-    """The same in the version whose client can abort by itself; later ones add the partition by this very request."""
+    """The same in the version whose clients abort by themselves; later versions add the partition by this request."""
     return not commit.request.transaction_open and commit.request.version < _ADDS_ITSELF_FROM
 
 
 def group_is_absent_and_generation_named(commit: TxnCommit) -> bool:
-    """The group is absent, and the commit is a member's."""
+    """The group is absent, and the commit names a generation."""
     return commit.state.is_absent(commit.group) and commit.generation >= 0
 
 
 def group_is_absent_and_broker_full(commit: TxnCommit) -> bool:
-    """The group is absent, and all shards together have as many groups as `partita.groups.max`."""
+    """The group is absent, and the number of groups over all shards has reached `partita.groups.max`."""
     return commit.state.is_absent(commit.group) and commit.state.is_full
 
 
@@ -92,7 +93,7 @@ TRANSACTION_GUARDS: Guards[TxnCommit] = (
     (transaction_is_closed, ErrorCode.INVALID_TXN_STATE),
     (transaction_is_closed_and_abortable, ErrorCode.TRANSACTION_ABORTABLE),
 )
-"""What is asked whichever kind the group is of."""
+"""Guards for groups of either protocol."""
 
 TXN_COMMIT_GUARDS: Guards[TxnCommit] = (
     *TRANSACTION_GUARDS,
@@ -120,7 +121,7 @@ def STORE(turn: Turn, commit: TxnCommit) -> None:
 
 
 def IDENTIFY(turn: Turn, commit: TxnCommit) -> None:
-    """Store for a member of the current generation; anybody else is refused by the guards of members."""
+    """Store for a member of the current generation; the member guards refuse all others."""
     error = first_error(MEMBER_GUARDS, commit)
     if error:
         turn.refuse(commit.token, commit.request, error)
@@ -138,7 +139,7 @@ TXN_COMMIT: dict[GroupState, tuple[Action, ...]] = {
     STABLE:     (STORE,       IDENTIFY, IDENTIFY),
 }  # DEAD never gets here: a guard answers COORDINATOR_NOT_AVAILABLE.
 # fmt: on
-"""A group that exists; what passes the guards for an absent one is stored."""
+"""Table for existing groups; a commit that passes the guards for an absent group is stored."""
 
 
 def _stored(turn: Turn, wire: TxnOffsetCommitRequest) -> tuple[TxnOffsetCommitResponse, list[Record]]:
@@ -173,8 +174,8 @@ def _record(turn: Turn, group_id: str, topic: str, partition: TxnOffsetCommitReq
 def end_transaction(turn: Turn, token: Token, request: GroupRequest) -> None:
     """Write the marker; its effect is immediate, in any state of the groups concerned.
 
-    Refused where a newer epoch of the producer is known, or a newer transaction coordinator has written: its log would
-    not take it either. (§14.3)
+    Refused if a newer epoch of the producer is known, or a newer transaction coordinator has written: its log would
+    not accept it either. (§14.3)
     """
     ask = request.message
     assert isinstance(ask, EndTransaction)
@@ -190,7 +191,7 @@ def end_transaction(turn: Turn, token: Token, request: GroupRequest) -> None:
 
 
 def _is_old(turn: Turn, ask: EndTransaction) -> bool:
-    """Is this the marker of an earlier epoch, or a copy of one whose epoch the next transaction has by now?"""
+    """Whether this is the marker of an earlier epoch, or a duplicate whose epoch the next transaction uses already."""
     hard = turn.state.hard
     known = hard.producer_epochs.get(ask.producer_id, -1)
     if ask.version >= _VERSION_2 and ask.producer_epoch == known < EPOCH_MAX:

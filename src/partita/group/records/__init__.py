@@ -1,1 +1,1 @@
-"""What `__consumer_offsets` holds: keys and values of its records, and the state a replay of them gives."""
+"""Records of `__consumer_offsets`: keys, values, and the state that replaying them gives."""

@@ -1,8 +1,8 @@
-"""One KIP-848 group as its records tell it: members, epochs, target and current assignments. All of it is hard state.
+"""One KIP-848 group, rebuilt from its records: members, epochs, target and current assignments. All is hard state.
 
-Members are frozen values, replaced by the replay of a record. Besides them the group keeps what follows from them: who
-owns which partition, who holds which instance id, how many subscribe to what. (Kafka: ConsumerGroup,
-ConsumerGroupMember; the replay half of GroupMetadataManager.)
+Members are frozen values, replaced by the replay of a record. The group also keeps indexes derived from them: owners
+of partitions, holders of instance ids, subscriber counts. (Kafka: ConsumerGroup, ConsumerGroupMember; the replay half
+of GroupMetadataManager.)
 """
 
 from __future__ import annotations
@@ -13,30 +13,30 @@ from enum import Enum, IntEnum
 from typing import NamedTuple, TypeAlias
 
 Partition: TypeAlias = tuple[bytes, int]
-"""A partition by its topic's id. Names may be given to another topic later; ids may not."""
+"""Topic id and partition number. A name may be reused for another topic later; an id is not."""
 Target: TypeAlias = frozenset[Partition]
 NO_PARTITIONS: Target = frozenset()
 FIRST_EPOCH = 1
-"""Of a group nothing was assigned in yet; its first change gives it epoch 2."""
+"""Epoch of a group without any assignment yet; its first change gives it epoch 2."""
 LEFT_STATIC, LEFT = -2, -1
-"""Member epochs of a static member that means to come back, and of a member that is gone."""
+"""Member epochs of a static member that intends to return, and of a member that left."""
 
 
 class MemberState(IntEnum):
-    """How far a member is on its way to the target; the numbers are those of the log."""
+    """Progress of a member towards its target; the numbers are those of the log."""
 
     STABLE = 0
-    """It has the target of its epoch, or is about to learn of a newer one."""
+    """It has the target of its epoch, or will be given a newer one."""
     UNREVOKED_PARTITIONS = 1
-    """It was told to give partitions up and has not said yet that it did."""
+    """It has partitions to revoke and has not yet confirmed that it did."""
     UNRELEASED_PARTITIONS = 2
-    """It waits for partitions that others have not given up yet."""
+    """It waits for partitions that other members have not released yet."""
     UNKNOWN = 127
-    """Written by a release that knows more states."""
+    """Written by a release with more states."""
 
 
 class ConsumerGroupState(Enum):
-    """What a group looks like from outside; it follows from epochs and members, and nothing stores it."""
+    """A group's state as clients see it; derived from epochs and members, never stored."""
 
     EMPTY = "Empty"
     ASSIGNING = "Assigning"
@@ -46,25 +46,25 @@ class ConsumerGroupState(Enum):
 
 
 class ClassicPart(NamedTuple):
-    """What a member that speaks the classic protocol adds: its session and what it joined with."""
+    """Additional fields of a classic member: its session timeout and the protocols it joined with."""
 
     session_timeout_ms: int
     protocols: tuple[tuple[str, bytes], ...]
 
 
 class ResolvedRegex(NamedTuple):
-    """What a regular expression matched when it was last looked at."""
+    """Topics that a regular expression matched when it was last resolved."""
 
     topics: tuple[str, ...]
     version: int
-    """Of the topics; a higher one may match more."""
+    """Version of the topic image; with a higher one other topics may match."""
     resolved_ms: int
     """On the wall clock."""
 
 
 @dataclass(frozen=True, slots=True)
 class ConsumerMember:
-    """One member. `assigned` maps the partitions it may own to the epoch in which it was given them (KIP-1251)."""
+    """One member. `assigned` maps the partitions it may own to the epoch in which they were assigned (KIP-1251)."""
 
     member_id: str
     instance_id: str | None = None
@@ -82,15 +82,15 @@ class ConsumerMember:
     state: MemberState = MemberState.STABLE
     assigned: Mapping[Partition, int] = field(default_factory=dict)
     revoking: Mapping[Partition, int] = field(default_factory=dict)
-    """Taken from it and not given up yet."""
+    """Partitions to revoke that the member has not released yet."""
 
     @property
     def is_classic(self) -> bool:
-        """Does it speak the classic protocol?"""
+        """Whether it uses the classic protocol."""
         return self.classic is not None
 
     def with_assignment_of(self, other: ConsumerMember) -> ConsumerMember:
-        """This member with the epochs, state and partitions of the other."""
+        """Return this member with the epochs, state and partitions of the other."""
         return replace(
             self,
             epoch=other.epoch,
@@ -125,23 +125,23 @@ class ConsumerGroup:
         self.group_id = group_id
         self.epoch = FIRST_EPOCH
         self.metadata_hash = 0
-        """Of the topics subscribed to, as of the last epoch."""
+        """Hash of the subscribed topics, as of the last epoch."""
         self.assignment_epoch = FIRST_EPOCH
         self.assigned_ms = 0
-        """When the target was computed, on the wall clock; 0: never, or by an older release."""
+        """Wall time when the target was computed; 0: never, or by an older release."""
         self.members: dict[str, ConsumerMember] = {}
         self.targets: dict[str, Target] = {}
         self.regexes: dict[str, ResolvedRegex] = {}
         self.has_partition_metadata = False
-        """A release before 4.1 wrote key 4 for the group; whoever deletes the group deletes it too."""
+        """Whether a release before 4.1 wrote key 4 for the group, which must be deleted with it."""
         self.static: dict[str, str] = {}
         """Group instance id -> member id."""
         self.owners: dict[Partition, str] = {}
-        """Partition -> the member that may own it or has not given it up yet."""
+        """Partition -> the member that may own it or has not released it yet."""
         self.names: dict[str, int] = {}
-        """Topic name -> how many members name it."""
+        """Topic name -> number of members that name it."""
         self.patterns: dict[str, int] = {}
-        """Regular expression -> how many members have it."""
+        """Regular expression -> number of members that use it."""
         self.classic_members = 0
 
     def _hard(self) -> tuple[object, ...]:
@@ -162,7 +162,7 @@ class ConsumerGroup:
 
     @property
     def state(self) -> ConsumerGroupState:
-        """Its state as others see it. (Kafka: ConsumerGroup.maybeUpdateGroupState)"""
+        """Derive the state that clients see. (Kafka: ConsumerGroup.maybeUpdateGroupState)"""
         if not self.members:
             return ConsumerGroupState.EMPTY
         if self.epoch > self.assignment_epoch:
@@ -172,43 +172,41 @@ class ConsumerGroup:
         return ConsumerGroupState.RECONCILING
 
     def topics_of(self, member: ConsumerMember) -> tuple[str, ...]:
-        """What the member subscribes to: the topics it names and those that its regular expression has matched."""
+        """Return the member's topics: those it names and those that its regular expression matched."""
         resolved = self.regexes.get(member.regex) if member.regex else None
         if resolved is None:
             return member.topics
         return tuple(sorted({*member.topics, *resolved.topics})) if member.topics else resolved.topics
 
     def subscribed_topics(self) -> list[str]:
-        """What all members together subscribe to, sorted."""
+        """Return the topics of all members, sorted."""
         matched = (t for regex in self.patterns if regex in self.regexes for t in self.regexes[regex].topics)
         return sorted({*self.names, *matched})
 
-    # -- replay ----------------------------------------------------------------------------------------------------
-
     def replay_epoch(self, epoch: int, metadata_hash: int) -> None:
-        """Key 3."""
+        """Apply a record of key 3."""
         self.epoch, self.metadata_hash = epoch, metadata_hash
 
     def replay_target_epoch(self, epoch: int, assigned_ms: int) -> None:
-        """Key 6."""
+        """Apply a record of key 6."""
         self.assignment_epoch, self.assigned_ms = epoch, assigned_ms
 
     def replay_target(self, member_id: str, target: Target | None) -> None:
-        """Key 7."""
+        """Apply a record or tombstone of key 7."""
         if target is None:
             self.targets.pop(member_id, None)
         else:
             self.targets[member_id] = target
 
     def replay_regex(self, regex: str, resolved: ResolvedRegex | None) -> None:
-        """Key 16."""
+        """Apply a record or tombstone of key 16."""
         if resolved is None:
             self.regexes.pop(regex, None)
         else:
             self.regexes[regex] = resolved
 
     def replay_member(self, member: ConsumerMember) -> None:
-        """Key 5. Its assignment is what key 8 says, and stays as it is."""
+        """Apply a record of key 5. The member's assignment comes from key 8 and is kept."""
         old = self.members.get(member.member_id)
         if old is not None:
             self._count(old, -1)
@@ -217,7 +215,7 @@ class ConsumerGroup:
         self._count(member, 1)
 
     def replay_assignment(self, member: ConsumerMember) -> None:
-        """Key 8: only epochs, state and partitions of `member` count. Compaction may put it before key 5."""
+        """Apply key 8: epochs, state and partitions of `member`. Compaction may put it before key 5."""
         old = self.members.get(member.member_id)
         if old is None:
             old = ConsumerMember(member.member_id)
@@ -229,7 +227,7 @@ class ConsumerGroup:
             self.owners[partition] = member.member_id
 
     def replay_no_assignment(self, member_id: str) -> None:
-        """A tombstone of key 8: the member owns nothing any more."""
+        """Apply a tombstone of key 8: the member owns nothing any more."""
         old = self.members.get(member_id)
         if old is not None:
             self._release(old)
@@ -237,7 +235,7 @@ class ConsumerGroup:
             self.members[member_id] = old.with_assignment_of(gone)
 
     def replay_no_member(self, member_id: str) -> None:
-        """A tombstone of key 5."""
+        """Apply a tombstone of key 5."""
         old = self.members.pop(member_id, None)
         if old is not None:
             self._release(old)
@@ -263,19 +261,19 @@ class ConsumerGroup:
 
 
 def is_settled(member: ConsumerMember, assignment_epoch: int) -> bool:
-    """Does the member have the target of this epoch?"""
+    """Whether the member has reached the target of this epoch."""
     return member.state is MemberState.STABLE and member.epoch == assignment_epoch
 
 
 def add_to(counts: dict[str, int], name: str, by: int) -> None:
-    """Add to a count; one that becomes 0 is dropped."""
+    """Change a count; remove it when it becomes 0."""
     counts[name] = counts.get(name, 0) + by
     if not counts[name]:
         del counts[name]
 
 
 def by_topic(partitions: Iterable[Partition]) -> dict[bytes, list[int]]:
-    """The partitions by topic id, both in order, so that equal sets give equal bytes."""
+    """Group the partitions by topic id, both sorted, so that equal sets give equal bytes."""
     found: dict[bytes, list[int]] = {}
     for topic_id, index in sorted(partitions):
         found.setdefault(topic_id, []).append(index)

@@ -34,17 +34,14 @@ def _record(key: Message, value: Message | None) -> Record:
     return Record(kind.to_bytes(2, "big") + key.encode(kind), encoded)
 
 
-# -- written ---------------------------------------------------------------------------------------------------------
-
-
 def epoch_record(group_id: str, epoch: int, metadata_hash: int) -> Record:
-    """The group's epoch, and the hash of the topics it is for."""
+    """Return the record of the group's epoch and the hash of its topics."""
     value = log.ConsumerGroupMetadataValue(epoch=epoch, metadata_hash=metadata_hash)
     return _record(log.ConsumerGroupMetadataKey(group_id=group_id), value)
 
 
 def member_record(group_id: str, member: ConsumerMember) -> Record:
-    """A member's subscription and what else it says of itself."""
+    """Return the record of a member's subscription and other properties."""
     classic = None
     if member.classic is not None:
         classic = log.ConsumerGroupClassicMemberMetadata(
@@ -69,13 +66,13 @@ def member_record(group_id: str, member: ConsumerMember) -> Record:
 
 
 def target_epoch_record(group_id: str, epoch: int, assigned_ms: int) -> Record:
-    """The epoch that the targets are for, and when they were computed."""
+    """Return the record of the targets' epoch and the time they were computed."""
     value = log.ConsumerGroupTargetAssignmentMetadataValue(assignment_epoch=epoch, assignment_timestamp=assigned_ms)
     return _record(log.ConsumerGroupTargetAssignmentMetadataKey(group_id=group_id), value)
 
 
 def target_record(group_id: str, member_id: str, target: Iterable[Partition]) -> Record:
-    """What a member is to own."""
+    """Return the record of a member's target."""
     topics = [
         log.ConsumerGroupTargetTopicPartitions(topic_id=topic_id, partitions=numbers)
         for topic_id, numbers in by_topic(target).items()
@@ -85,7 +82,7 @@ def target_record(group_id: str, member_id: str, target: Iterable[Partition]) ->
 
 
 def assignment_record(group_id: str, member: ConsumerMember) -> Record:
-    """What a member may own now, and how far it is."""
+    """Return the record of a member's current assignment and state."""
     value = log.ConsumerGroupCurrentMemberAssignmentValue(
         member_epoch=member.epoch,
         previous_member_epoch=member.previous_epoch,
@@ -108,7 +105,7 @@ def _with_epochs(partitions: Mapping[Partition, int]) -> list[log.ConsumerGroupC
 
 
 def regex_record(group_id: str, regex: str, resolved: ResolvedRegex) -> Record:
-    """What a regular expression matches."""
+    """Return the record of the topics that a regular expression matches."""
     key = log.ConsumerGroupRegularExpressionKey(group_id=group_id, regular_expression=regex)
     value = log.ConsumerGroupRegularExpressionValue(
         topics=list(resolved.topics), version=resolved.version, timestamp=resolved.resolved_ms
@@ -117,12 +114,12 @@ def regex_record(group_id: str, regex: str, resolved: ResolvedRegex) -> Record:
 
 
 def regex_tombstone(group_id: str, regex: str) -> Record:
-    """Nobody subscribes to the regular expression any more."""
+    """Return the tombstone of a regular expression without subscribers."""
     return _record(log.ConsumerGroupRegularExpressionKey(group_id=group_id, regular_expression=regex), None)
 
 
 def member_tombstones(group_id: str, member_id: str) -> list[Record]:
-    """A member is gone: its assignment, its target, itself."""
+    """Return the tombstones of a member: its assignment, its target, itself."""
     return [
         _record(log.ConsumerGroupCurrentMemberAssignmentKey(group_id=group_id, member_id=member_id), None),
         _record(log.ConsumerGroupTargetAssignmentMemberKey(group_id=group_id, member_id=member_id), None),
@@ -131,8 +128,9 @@ def member_tombstones(group_id: str, member_id: str) -> list[Record]:
 
 
 def group_tombstones(group: ConsumerGroup) -> list[Record]:
-    """The whole group is gone: assignments, targets, their epoch, members, expressions, the group."""
+    """Return the tombstones of a group: assignments, targets, their epoch, members, expressions, the group."""
     group_id, members = group.group_id, list(group.members)
+    # Targets may exist for members that are not in the log, for example of a replaced static member.
     targets = list(dict.fromkeys((*members, *group.targets)))
     records = [
         _record(log.ConsumerGroupCurrentMemberAssignmentKey(group_id=group_id, member_id=name), None)
@@ -152,23 +150,20 @@ def group_tombstones(group: ConsumerGroup) -> list[Record]:
     return records
 
 
-# -- read ------------------------------------------------------------------------------------------------------------
-
-
 def group_id_of(key: bytes) -> str:
-    """The group id, which every key of these kinds starts with."""
+    """Return the group id, with which every key of these kinds starts."""
     return Reader(key, 2).string()
 
 
 def replay(groups: dict[str, ConsumerGroup], kind: int, key: bytes, value: bytes | None) -> None:
-    """Take one record of `KINDS`. Tombstones of what is not there are passed over. Raises MalformedRequest."""
+    """Apply one record of `KINDS`. Tombstones of absent entries are ignored. Raises MalformedRequest."""
     group_id = group_id_of(key)
     group = groups.get(group_id)
     if value is None and group is None:
         return
     if group is None:
         group = groups[group_id] = ConsumerGroup(group_id)
-    if kind == EPOCH_KEY and value is None:
+    if kind == EPOCH_KEY and value is None:  # the group's record is the last of its tombstones
         del groups[group_id]
     else:
         _REPLAY[kind](group, Reader(key, 2), value)
@@ -256,7 +251,7 @@ def _assignment(group: ConsumerGroup, key: Reader, value: bytes | None) -> None:
 
 
 def _epochs(topics: Iterable[log.ConsumerGroupCurrentTopicPartitions], epoch: int) -> dict[Partition, int]:
-    """Partitions with the epochs they were assigned in; releases that do not say it mean the member's."""
+    """Return partitions with the epoch of their assignment; older releases imply the member's epoch."""
     found: dict[Partition, int] = {}
     for topic in topics:
         epochs = topic.assignment_epochs

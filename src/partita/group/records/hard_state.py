@@ -1,8 +1,8 @@
-"""What the log can rebuild of one shard, and nothing else; `replay` is the only way it changes.
+"""The state of one shard that its log can rebuild; it changes only by `replay`.
 
-Values stay the bytes the log holds: frozen, compared and reloaded exactly, decoded when somebody asks. Offsets of a
-million commits therefore load without decoding what a later commit replaced. (Kafka: OffsetMetadataManager.Offsets and
-the hard half of GroupMetadataManager.)
+Values stay the bytes of the log: immutable, compared and reloaded exactly, decoded on access. A million commits
+therefore load without decoding offsets that a later commit replaced. (Kafka: OffsetMetadataManager.Offsets and the
+hard half of GroupMetadataManager.)
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ TopicPartition = tuple[str, int]
 
 
 class Pending:
-    """One transactional offset whose transaction is open. `position` orders them as the log does."""
+    """One offset of an open transaction. `position` gives the order in the log."""
 
     __slots__ = ("position", "superseded", "value")
 
@@ -52,7 +52,7 @@ class HardState:
 
     def __init__(self) -> None:
         self.groups: dict[str, bytes] = {}
-        """Classic groups: the value of their last record."""
+        """Classic groups: the value of their newest record."""
         self.consumer_groups: dict[str, ConsumerGroup] = {}
         """KIP-848 groups."""
         self.offsets: dict[str, dict[TopicPartition, bytes]] = {}
@@ -61,9 +61,9 @@ class HardState:
         """Offsets of open transactions: by producer id, group, partition."""
         self.producer_epochs: dict[int, int] = {}
         self.coordinator_epochs: dict[int, int] = {}
-        """Of the transaction coordinators that wrote the last marker of each producer id."""
+        """By producer id: the epoch of the transaction coordinator that wrote its last marker."""
         self.skipped = 0
-        """Records of unknown kinds."""
+        """Number of skipped records of unknown kinds."""
         self._position = 0
         self._latest: dict[bytes, bytes | None] = {}
 
@@ -82,7 +82,7 @@ class HardState:
     __hash__ = None  # type: ignore[assignment]  # mutable, so not hashable
 
     def replay(self, record: Record, producer_id: int = -1, producer_epoch: int = -1) -> None:
-        """Take one record, in log order. Raises MalformedRequest when a known kind cannot be read."""
+        """Apply one record, in log order. Raises MalformedRequest when a known kind cannot be read."""
         key, value = record
         kind = log_records.kind_of(key)
         if kind == log_records.GROUP_KEY:
@@ -101,7 +101,7 @@ class HardState:
             self.skipped += 1
 
     def replay_offsets(self, group_id: str, offsets: Mapping[TopicPartition, bytes]) -> None:
-        """The same as `replay` of a record for each of these offsets, outside of transactions. Costs much less."""
+        """Apply offsets outside of transactions, like `replay` of a record for each but much faster."""
         if not offsets:
             return
         if self._latest:
@@ -112,7 +112,7 @@ class HardState:
                 self._supersede(group_id, partition, self._position + 1)
 
     def replay_batch(self, batch: Buffer) -> None:
-        """Take one batch of the log. Plain offsets are only noted; `settle` sorts the last ones out."""
+        """Apply one batch of the log. Plain offsets are only collected, newest per key; `settle` applies them."""
         plain = read_batch(batch, self._latest)
         for record in plain.others:
             self.replay(Record(*record), plain.producer_id, plain.producer_epoch)
@@ -121,7 +121,7 @@ class HardState:
             self.end_transaction(*ended, committed=plain.marker)
 
     def settle(self) -> None:
-        """Take the offsets that `replay_batch` has noted."""
+        """Apply the offsets that `replay_batch` has collected."""
         latest, self._latest = self._latest, {}
         for key, value in latest.items():
             self._replay_offset(key, value, -1, -1)
@@ -160,7 +160,7 @@ class HardState:
                     del self.pending[producer_id]
 
     def _supersede(self, group_id: str, partition: TopicPartition, position: int) -> None:
-        """A newer offset is in the main store: older transactional ones will not replace it."""
+        """Drop pending offsets older than `position`, so that they do not replace a newer committed one."""
         for groups in self.pending.values():
             pending = groups.get(group_id, {}).get(partition)
             if pending is not None and pending.position < position:
@@ -169,7 +169,7 @@ class HardState:
     def end_transaction(
         self, producer_id: int, producer_epoch: int, coordinator_epoch: int = 0, *, committed: bool
     ) -> None:
-        """A marker: materialise what the log's order lets win, or forget it all."""
+        """Apply a marker: commit the pending offsets that are newest in the log, or drop them all."""
         self.settle()
         self.producer_epochs[producer_id] = max(producer_epoch, self.producer_epochs.get(producer_id, -1))
         self.coordinator_epochs[producer_id] = coordinator_epoch
@@ -180,19 +180,19 @@ class HardState:
                     self._supersede(group_id, partition, pending.position)
 
     def committed(self, group_id: str, partition: TopicPartition) -> CommittedOffset | None:
-        """The committed offset of the partition, if there is one."""
+        """Return the committed offset of the partition, if there is one."""
         value = self.offsets.get(group_id, {}).get(partition)
         return None if value is None else read_offset_value(value)
 
     def pending_partitions(self, group_id: str) -> list[TopicPartition]:
-        """Partitions with offsets of open transactions, in log order, each once."""
+        """Return the partitions with offsets of open transactions, in log order, each once."""
         return list(dict.fromkeys(p for groups in self.pending.values() for p in groups.get(group_id, ())))
 
     def has_offsets(self, group_id: str) -> bool:
-        """Has the group any offset, committed or in an open transaction?"""
+        """Whether the group has any offset, committed or in an open transaction."""
         return group_id in self.offsets or any(group_id in groups for groups in self.pending.values())
 
     def group_ids(self) -> list[str]:
-        """Every group there is a trace of, in the order of first appearance."""
+        """Return the ids of all groups with any state, in the order of first appearance."""
         pending = (group_id for groups in self.pending.values() for group_id in groups)
         return list(dict.fromkeys((*self.groups, *self.consumer_groups, *self.offsets, *pending)))

@@ -1,7 +1,7 @@
 """Hard state <-> records of `__consumer_offsets`, byte for byte as Kafka 4.3.1 writes and reads them.
 
 Keys 0 and 1 are offsets, key 2 classic groups; `partita.group.records.consumer_log` has those of KIP-848 groups.
-Offsets are written by hand (they are most of a log), group values by the generated messages. (Kafka:
+Offsets are encoded by hand (they dominate the log), group values by the generated messages. (Kafka:
 GroupCoordinatorRecordHelpers, GroupCoordinatorRecordSerde.)
 """
 
@@ -29,7 +29,7 @@ BATCH_HEADER_BYTES = 61
 
 
 class CommittedOffset(NamedTuple):
-    """What was committed for one partition. `expire_ms` is -1 unless an old client asked for its own retention."""
+    """Committed offset of one partition. `expire_ms` is -1 unless an old client set its own retention."""
 
     offset: int
     leader_epoch: int = -1
@@ -40,20 +40,20 @@ class CommittedOffset(NamedTuple):
 
 
 def kind_of(key: bytes) -> int:
-    """The number a key starts with. Raises MalformedRequest for a key shorter than that."""
+    """Return the number that starts a key. Raises MalformedRequest for a shorter key."""
     if len(key) < 2:
         raise MalformedRequest(f"a group record's key has at least 2 bytes, not {len(key)}")
     return key[0] << 8 | key[1]
 
 
 def offset_key(group_id: str, topic: str, partition: int) -> bytes:
-    """The key of a partition's committed offset."""
+    """Return the key of a partition's committed offset."""
     group, name = group_id.encode(), topic.encode()
     return b"".join((b"\x00\x01", _INT16.pack(len(group)), group, _INT16.pack(len(name)), name, _INT32.pack(partition)))
 
 
 def offset_value(committed: CommittedOffset) -> bytes:
-    """Version 4, or 1 when the offset has an expiry of its own."""
+    """Encode in version 4, or 1 when the offset has an expiry of its own."""
     offset, leader_epoch, metadata, commit_ms, expire_ms, topic_id = committed
     text = metadata.encode()
     if expire_ms != NO_EXPIRY:
@@ -73,13 +73,13 @@ def _uvarint(value: int) -> bytes:
 
 
 def read_offset_key(key: bytes) -> tuple[str, str, int]:
-    """(group id, topic, partition) of a key of either version."""
+    """Return (group id, topic, partition) of a key of either version."""
     group_id, (topic, partition) = split_key(key)
     return group_id, topic, partition
 
 
 def read_offset_value(value: bytes) -> CommittedOffset:
-    """Any of the versions 0 to 4; tagged fields nobody knows are passed over."""
+    """Decode any of the versions 0 to 4; unknown tagged fields are ignored."""
     version = _version(value, OffsetCommitValue.MAX_VERSION)
     read = OffsetCommitValue.read(Reader(value, 2), version)
     return CommittedOffset(
@@ -97,23 +97,23 @@ def _version(value: bytes, newest: int) -> int:
 
 
 def group_key(group_id: str) -> bytes:
-    """The key of a classic group."""
+    """Return the key of a classic group."""
     group = group_id.encode()
     return b"\x00\x02" + _INT16.pack(len(group)) + group
 
 
 def read_group_key(key: bytes) -> str:
-    """The group id of a key of kind 2."""
+    """Return the group id of a key of kind 2."""
     return Reader(key, 2).string()
 
 
 def group_value(value: GroupMetadataValue) -> bytes:
-    """The value of a classic group, in version 3."""
+    """Encode the value of a classic group in version 3."""
     return b"\x00\x03" + value.encode(3)
 
 
 def read_group_value(value: bytes) -> GroupMetadataValue:
-    """Versions 0 to 4; a member without a rebalance timeout gets its session timeout."""
+    """Decode versions 0 to 4; a member without a rebalance timeout gets its session timeout."""
     group = GroupMetadataValue.read(Reader(value, 2), _version(value, GroupMetadataValue.MAX_VERSION))
     for member in group.members:
         if member.rebalance_timeout == -1:
@@ -122,7 +122,7 @@ def read_group_value(value: bytes) -> GroupMetadataValue:
 
 
 def empty_group(protocol_type: str | None, generation: int, since_ms: int) -> GroupMetadataValue:
-    """A group without members: new, or its last one is gone."""
+    """Return the value of a group without members, new or after its last one left."""
     return GroupMetadataValue(
         protocol_type=protocol_type or "",
         generation=generation,
@@ -133,12 +133,12 @@ def empty_group(protocol_type: str | None, generation: int, since_ms: int) -> Gr
 
 
 def batch_bytes(records: list[Record]) -> int:
-    """Size of the one uncompressed batch that would hold `records`."""
+    """Return the size of one uncompressed batch of `records`."""
     return BATCH_HEADER_BYTES + sum(record_bytes(delta, record) for delta, record in enumerate(records))
 
 
 def record_bytes(delta: int, record: Record) -> int:
-    """Size of one record, at this place of a batch."""
+    """Return the size of one record at this position in a batch."""
     key, value = record
     body = 3 + _varint_bytes(delta) + _varint_bytes(len(key)) + len(key)
     body += 1 if value is None else _varint_bytes(len(value)) + len(value)

@@ -1,6 +1,6 @@
-"""The records of classic groups in `__consumer_offsets`, read back one by one: members, what they ask for and hold.
+"""Decodes records of classic groups in `__consumer_offsets`: members, their subscriptions and assignments.
 
-A value of a newer version than 4, or a damaged one, is never an error: it is handed on as raw bytes.
+A value of a version above 4, or a damaged one, is not an error: it is passed on as raw bytes.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ Row: TypeAlias = dict[str, Any]
 
 
 class LogRecord(NamedTuple):
-    """One record of the log and where it stands. `timestamp` is passed through as it came."""
+    """One record of the log and its position. `timestamp` is passed through unchanged."""
 
     key: bytes | None
     value: bytes | None
@@ -26,16 +26,16 @@ class LogRecord(NamedTuple):
     offset: int
     timestamp: Any
     leader_epoch: int = -1
-    """Of its batch; -1 unknown."""
+    """Leader epoch of its batch; -1 unknown."""
 
     def place(self) -> Row:
-        """The columns that say where in the log a row comes from."""
+        """Return the columns that locate a row in the log."""
         return {"logPartition": self.partition, "logOffset": self.offset, "logTimestamp": self.timestamp}
 
 
 @dataclass(frozen=True, slots=True)
 class GroupRecord:
-    """One record of a classic group. `value` is None for a tombstone and for what cannot be read."""
+    """One record of a classic group. `value` is None for a tombstone and for an unreadable value."""
 
     group: str
     value: GroupMetadataValue | None
@@ -44,7 +44,7 @@ class GroupRecord:
 
 
 def group_records(records: Iterable[LogRecord]) -> Iterator[GroupRecord]:
-    """The records of classic groups among these, in their order."""
+    """Yield the records of classic groups among these, in order."""
     for record in records:
         if record.key is None or len(record.key) < 2 or kind_of(record.key) != GROUP_KEY:
             continue
@@ -62,17 +62,17 @@ def group_records(records: Iterable[LogRecord]) -> Iterator[GroupRecord]:
 
 
 def name_of(member: GroupMetadataValueMember) -> str:
-    """What a person calls the member: its static id, else its member id, which begins with its client id."""
+    """Return a readable name: the group instance id, else the member id, which begins with the client id."""
     return member.group_instance_id or member.member_id
 
 
 def owners_of(value: GroupMetadataValue) -> dict[tuple[str, int], str]:
-    """Who holds each partition in this generation."""
+    """Return the owner of each partition in this generation."""
     return {key: name_of(member) for member in value.members for key in held_by(member)}
 
 
 def held_by(member: GroupMetadataValueMember) -> list[tuple[str, int]]:
-    """The partitions of a member; empty for an assignment in another client's own format."""
+    """Return the partitions of a member; empty for an assignment in a format of the client's own."""
     try:
         return sorted(decode_assignment(member.assignment)[0]) if len(member.assignment) else []
     except (MalformedRequest, UnicodeDecodeError):
@@ -80,7 +80,7 @@ def held_by(member: GroupMetadataValueMember) -> list[tuple[str, int]]:
 
 
 def subscription_of(member: GroupMetadataValueMember) -> tuple[list[str] | None, int | None]:
-    """Topics asked for and the size of the user data; None for another client's own format."""
+    """Return the subscribed topics and the size of the user data; None for a format of the client's own."""
     try:
         found = decode_subscription(member.subscription)
     except (MalformedRequest, UnicodeDecodeError):

@@ -1,26 +1,32 @@
 # cython: boundscheck=False, wraparound=False, cdivision=True, freethreading_compatible=True
 """Reads one record batch of `__consumer_offsets` without an object per record.
 
-The inner loop of loading a shard, and the only place where the group package opens a batch. Compiled by Cython when a
-compiler is there (its types: replay_batch.pxd); the same file runs uncompiled.
+The inner loop of loading a shard, and the only place where the group package parses a batch. Compiled by Cython if a
+compiler is available (types: replay_batch.pxd); the same file runs uncompiled.
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
+from partita.lazy import later
 from partita.protocol.primitives import Buffer, MalformedRequest
 from partita.records.header import HEADER_SIZE, read_header
 
+if TYPE_CHECKING:
+    from partita.records import compression
+else:
+    compression = later("partita.records.compression")
+
 _INT32_MAX = 2**31 - 1
 _PADDING = bytes(32)
-"""More zeros than a record has varints: a record cut short ends in them, and is found out after each field."""
+"""More zeros than a record has varints: a truncated record ends in them and is detected after each field."""
 
 
 class Rest(NamedTuple):
-    """What of a batch has to be taken in order: (key, value) pairs, the producer, and a marker's verdict.
+    """The records of a batch that must be applied in order: (key, value) pairs, the producer, a marker's outcome.
 
-    `coordinator_epoch` is that of the transaction coordinator who wrote the marker; -1 without one.
+    `coordinator_epoch` belongs to the transaction coordinator that wrote the marker; -1 without one.
     """
 
     others: list[tuple[bytes, bytes | None]]
@@ -33,14 +39,12 @@ class Rest(NamedTuple):
 def read_batch(batch: Buffer, latest: dict[bytes, bytes | None]) -> Rest:
     """Put the batch's plain offsets into `latest`, the newest per key; return the other records.
 
-    Offsets of a transactional batch are among the others. Raises MalformedRequest for bytes that are no records.
+    Offsets of a transactional batch are among the others. Raises MalformedRequest for invalid records.
     """
     header = read_header(batch)
     payload = memoryview(batch)[HEADER_SIZE : header.size_in_bytes]
     if header.codec:
-        from partita.records.compression import decompress
-
-        payload = memoryview(decompress(header.codec, payload, _INT32_MAX))
+        payload = memoryview(compression.decompress(header.codec, payload, _INT32_MAX))
     others: list[tuple[bytes, bytes | None]] = []
     in_order = header.is_transactional or header.is_control
     body = b"".join((payload, _PADDING))
@@ -63,7 +67,7 @@ def _cut(
     others: list[tuple[bytes, bytes | None]],
     in_order: bool,
 ) -> None:
-    """Cut `count` records out of `body[:end]`. A plain offset goes to `latest` unless `in_order` says none is plain."""
+    """Parse `count` records of `body[:end]`. Plain offsets go to `latest` unless `in_order` is set."""
     data = body
     pos = 0
     for _ in range(count):
@@ -137,7 +141,7 @@ def _skip_headers(body: bytes, pos: int, end: int, count: int) -> int:
 
 
 def split_key(key: bytes) -> tuple[str, tuple[str, int]]:
-    """(group id, (topic, partition)) of an offset's key of either version."""
+    """Return (group id, (topic, partition)) of an offset key of either version."""
     data = key
     size = len(key)
     if size < 4:
@@ -156,7 +160,7 @@ def split_key(key: bytes) -> tuple[str, tuple[str, int]]:
 
 
 def check_value(value: bytes) -> None:
-    """Can an offset's value be read? Raises MalformedRequest otherwise; reading it then is for who needs it."""
+    """Check that an offset's value can be decoded later. Raises MalformedRequest otherwise."""
     data = value
     size = len(value)
     if size < 2 or data[0] != 0 or data[1] > 4:

@@ -1,1 +1,1 @@
-"""What one shard knows, and what the rules share while they work on one input."""
+"""The state of one shard, and the context of one input."""

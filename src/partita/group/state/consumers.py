@@ -1,6 +1,6 @@
-"""What a shard knows of its KIP-848 groups besides their records: deadlines, and the topics there are.
+"""Soft state of a shard's KIP-848 groups: deadlines, and the image of existing topics.
 
-Deadlines are soft state: a load starts them again. (Kafka: the timers of GroupMetadataManager; MetadataImage.)
+A load restarts the deadlines. (Kafka: the timers of GroupMetadataManager; MetadataImage.)
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ from partita.group.state.model import NO_DEADLINE
 
 
 class TopicFacts(NamedTuple):
-    """One topic as a group sees it."""
+    """Id, partition count and racks of one topic."""
 
     topic_id: bytes
     partitions: int
     racks: Sequence[Sequence[str | None]] = ()
-    """Of the replicas of each partition, where known."""
+    """Racks of each partition's replicas, where known."""
 
 
 class TopicImage(Protocol):
@@ -37,7 +37,7 @@ class TopicImage(Protocol):
 
 
 class Topics:
-    """A topic image that is changed by hand; for tests and the simulator, and for a shard that was given none."""
+    """A mutable topic image for tests, the simulator, and shards without another image."""
 
     def __init__(self) -> None:
         self.version = 0
@@ -45,7 +45,7 @@ class Topics:
         self._names: dict[bytes, str] = {}
 
     def put(self, name: str, facts: TopicFacts | None) -> None:
-        """There is a topic, or (with None) none with this name any more."""
+        """Add or replace the topic; None removes it."""
         old = self._topics.pop(name, None)
         if old is not None:
             del self._names[old.topic_id]
@@ -68,7 +68,7 @@ class Topics:
 
 
 class Revocation(NamedTuple):
-    """A member has to give partitions up until then; if its epoch is still the same, it is fenced."""
+    """Deadline to revoke partitions; the member is fenced if its epoch is then still the same."""
 
     epoch: int
     deadline_ms: int
@@ -95,26 +95,26 @@ class ConsumerTimers:
         self.sessions: dict[str, int] = {}
         self.revocations: dict[str, Revocation] = {}
         self.joins: dict[str, int] = {}
-        """Members of the classic protocol that were told to rejoin."""
+        """Classic members that were asked to rejoin."""
         self.syncs: dict[str, int] = {}
-        """Members of the classic protocol that have to fetch their assignment."""
+        """Classic members that have to fetch their assignment."""
         self.seen_version = -1
-        """The version of the topics that the group's epoch was last compared with."""
+        """Version of the topic image that the group's epoch was last compared with."""
         self.matching = False
-        """Its regular expressions are being matched beside the event loop."""
+        """Whether its regular expressions are being matched outside the event loop."""
         self.computing = False
-        """A target is being computed beside the event loop."""
+        """Whether a target is being computed outside the event loop."""
         self.computes_again_ms = 0
-        """No target is computed beside the loop before that (monotonic): the last attempt failed."""
+        """Earliest time (monotonic) of the next computation outside the event loop, after a failed attempt."""
         self.wake_ms = NO_DEADLINE
 
     def forget(self, member_id: str) -> None:
-        """The member is gone, and its deadlines with it."""
+        """Drop the deadlines of a removed member."""
         for deadlines in (self.sessions, self.joins, self.syncs):
             deadlines.pop(member_id, None)
         self.revocations.pop(member_id, None)
 
     def earliest(self) -> int:
-        """The next deadline."""
+        """Return the next deadline."""
         revocations = (revocation.deadline_ms for revocation in self.revocations.values())
         return min((*self.sessions.values(), *self.joins.values(), *self.syncs.values(), *revocations, NO_DEADLINE))

@@ -1,4 +1,4 @@
-"""One classic group in memory: states, members, and what must hold of them.
+"""One classic group in memory: states, members and their invariants.
 
 This is soft state: a crash may lose it, and `partita.group.classic.loading.resume` rebuilds it from the hard state.
 `check` asserts the invariants (faults S9, S13, S16, S18). (Kafka: ClassicGroup, ClassicGroupMember.)
@@ -13,15 +13,16 @@ from typing import NamedTuple
 from partita.group.contract import Token
 from partita.group.notes import Cause
 from partita.protocol.primitives import MalformedRequest, Reader
+from partita.wording import What
 
 NO_DEADLINE = 1 << 62
-"""A deadline that does not come, in monotonic milliseconds."""
+"""A deadline that never comes, in monotonic milliseconds."""
 Protocols = tuple[tuple[str, bytes], ...]
-"""(protocol name, metadata) of a member, most preferred first."""
+"""(protocol name, metadata) pairs of a member, most preferred first."""
 
 
 class GroupState(Enum):
-    """A classic group's state, by its name on the wire."""
+    """State of a classic group; the value is its name on the wire."""
 
     EMPTY = "Empty"
     PREPARING = "PreparingRebalance"
@@ -36,7 +37,7 @@ EMPTY, PREPARING, COMPLETING, STABLE, DEAD = GroupState
 
 
 class Waiter(NamedTuple):
-    """A request that waits: whom to answer, in which version."""
+    """A parked request: its token, and the version of its answer."""
 
     token: Token
     version: int
@@ -85,29 +86,29 @@ class Member:
         self.join: Waiter | None = None
         self.sync: Waiter | None = None
         self.is_new = False
-        """Added in the running rebalance and not answered yet."""
+        """Whether it was added in the running rebalance and not answered yet."""
         self.was_loaded = False
-        """It comes from the log and has not joined since: of its protocols only the selected one is known."""
+        """Whether it was loaded and has not rejoined since: only its selected protocol is known."""
         self.deadline_ms = NO_DEADLINE
         self.joined_ms: int | None = None
-        """When its last join was parked, on the wall clock; None if that was before the shard was loaded."""
+        """Wall time when its last join was parked; None if that was before the shard was loaded."""
         self.synced_ms: int | None = None
-        """When it asked for its assignment, on the wall clock; None since it joined."""
+        """Wall time when it asked for its assignment; None if it has not since its last join."""
 
     def metadata(self, protocol_name: str | None) -> bytes:
-        """Its metadata for the protocol; empty if it does not list it."""
+        """Return its metadata for the protocol; empty if it does not list it."""
         for name, metadata in self.protocols:
             if name == protocol_name:
                 return metadata
         return b""
 
-    def cause(self, what: str, detail: str = "") -> Cause:
-        """A cause for a rebalance that lies with this member; `what` is a constant of `partita.group.notes`."""
+    def cause(self, what: What, detail: str = "") -> Cause:
+        """Return a rebalance cause that names this member."""
         return Cause(what, self.member_id, self.instance_id, self.client_id, detail)
 
 
 class Group:
-    """A classic group, or (without a protocol type) one that only stores offsets."""
+    """A classic group or, without a protocol type, one that only stores offsets."""
 
     __slots__ = (
         "causes",
@@ -144,10 +145,10 @@ class Group:
         self.group_id = group_id
         self.state = EMPTY
         self.since_ms = since_ms
-        """When the state was entered, on the wall clock; -1 unknown."""
+        """Wall time when the state was entered; -1 unknown."""
         self.generation = 0
         self.generation_told = 0
-        """The highest generation that a client may have been told; the next one is higher (decision 0070)."""
+        """The highest generation that a client may know; the next one is higher (decision 0070)."""
         self.protocol_type: str | None = None
         self.protocol_name: str | None = None
         self.leader_id: str | None = None
@@ -155,52 +156,53 @@ class Group:
         self.static: dict[str, str] = {}
         """Group instance id -> member id."""
         self.pending: dict[str, int] = {}
-        """Ids handed out and not used yet, with their deadlines."""
+        """Member ids issued and not used yet, with their deadlines."""
         self.pending_sync: dict[str, None] = {}
         """Members that have not asked for their assignment in this generation."""
         self.support: dict[str, int] = {}
-        """How many members list each protocol."""
+        """Number of members that list each protocol."""
         self.has_unstored_ids = False
-        """A static member has a new id that no record holds: after a crash its old id would fence the live process."""
+        """Whether a static member has an unstored new id: after a crash its old id would fence the live process."""
         self.removed_instances: dict[str, None] = {}
-        """Group instance ids of members that were removed, and no record says so yet."""
+        """Group instance ids of removed members whose removal is not stored yet."""
         self.joins_parked = 0
         self.subscriptions: tuple[bytes, ...] | None = None
         """Each member's metadata for the selected protocol, as of the last generation; None before the first one."""
         self.is_initial = False
-        """Preparing from Empty: the initial rebalance delay runs."""
+        """Whether the initial rebalance delay runs (preparing from Empty)."""
         self.new_member_added = False
-        """A member came during the initial delay, which may extend it."""
+        """Whether a member joined during the initial delay, which may extend it."""
         self.initial_delay_ms = 0
         self.initial_remaining_ms = 0
         self.join_deadline_ms = NO_DEADLINE
         self.sync_deadline_ms = NO_DEADLINE
         self.watch_ms = NO_DEADLINE
-        """When the coordinator next compares the assignment with the topics; NO_DEADLINE: the group leader does it."""
+        """When the coordinator next compares the assignment with the topics; NO_DEADLINE if the group leader does."""
         self.wake_ms = NO_DEADLINE
-        """No deadline of this group is earlier; the heap of the shard holds exactly one entry for it."""
+        """Lower bound of this group's deadlines; the shard's heap holds exactly one entry for it."""
         self.causes: list[Cause] = []
-        """What happened since the last generation was assigned."""
+        """Rebalance causes since the last generation was assigned."""
         self.join_started_ms = 0
         self.sync_started_ms = 0
 
     @property
     def rebalance_timeout_ms(self) -> int:
-        """The longest of its members'; 0 without members."""
+        """The longest rebalance timeout of its members; 0 without members."""
         return max((m.rebalance_timeout_ms for m in self.members.values()), default=0)
 
     @property
     def has_all_joined(self) -> bool:
-        """Does every member wait in the join phase, and is no handed-out id still to be used?"""
+        """Whether every member waits in the join phase and no issued id is unused."""
+        # An issued id is about to join: ending the phase without it would cost another rebalance at once.
         return self.joins_parked == len(self.members) and not self.pending
 
     def is_stored(self) -> None:
-        """A record of the group was just written: it says who the members are."""
+        """Mark that a record with the current members was just written."""
         self.has_unstored_ids = False
         self.removed_instances.clear()
 
     def supports_any(self, protocol_type: str, protocols: Protocols) -> bool:
-        """Can a member with these protocols be in this group?"""
+        """Whether a member with these protocols can be in this group."""
         if not self.members:
             return bool(protocol_type) and bool(protocols)
         if protocol_type != self.protocol_type:
@@ -209,7 +211,7 @@ class Group:
         return any(support.get(name) == everyone for name, _ in protocols)
 
     def count_protocols(self, protocols: Protocols, by: int) -> None:
-        """Add `by` (1 or -1) to the support of each protocol named; a name that is listed twice counts once."""
+        """Add `by` (1 or -1) to the support of each protocol; a name that is listed twice counts once."""
         support = self.support
         for name in dict(protocols):
             support[name] = support.get(name, 0) + by
@@ -217,7 +219,7 @@ class Group:
                 del support[name]
 
     def update_member(self, member: Member, protocols: Protocols, rebalance_timeout_ms: int, session_ms: int) -> None:
-        """Take what a member's new join says."""
+        """Update the member by its new join."""
         self.count_protocols(member.protocols, -1)
         self.count_protocols(protocols, 1)
         member.protocols = protocols
@@ -226,9 +228,9 @@ class Group:
         member.session_timeout_ms = session_ms
 
     def vote(self, voters: Iterable[Member] | None = None) -> str:
-        """The protocol most members prefer among those all support; a tie goes to the leader's first of the tied.
+        """Return the protocol most members prefer among those all support; the leader's order breaks ties.
 
-        With `voters`, the result if they were the members.
+        With `voters`, the result as if they were the members.
         """
         members = list(self.members.values() if voters is None else voters)
         support = self.support if voters is None else _count_support(members)
@@ -246,9 +248,9 @@ class Group:
         return next((name for name, _ in leader.protocols if name in tied), tied[0])
 
     def topics_differ(self, old: bytes, new: bytes) -> bool:
-        """Do two metadata name other topics? Those of an unknown layout differ if their bytes do.
+        """Whether two metadata name different topics. Those of an unknown layout differ if their bytes do.
 
-        A consumer's metadata hold its generation and what it owns, so their bytes differ at nearly every rejoin.
+        A consumer's metadata contains its generation and owned partitions, so its bytes differ at nearly every rejoin.
         """
         if old == new:
             return False
@@ -256,14 +258,14 @@ class Group:
         return topics is None or topics != topics_in(new)
 
     def subscribed_topics(self) -> frozenset[str] | None:
-        """The union over members as of the last generation; None before the first, or if metadata cannot be read.
+        """Return the members' topics as of the last generation; None before the first, or if metadata is unreadable.
 
         Only protocol type `consumer` has a layout that can be read. (Kafka: ClassicGroup.computeSubscribedTopics)
         """
         if self.subscriptions is None:
             return None
         topics: set[str] = set()
-        for metadata in dict.fromkeys(self.subscriptions):
+        for metadata in dict.fromkeys(self.subscriptions):  # members of one application send equal bytes: decode once
             of_one = topics_in(metadata)
             if of_one is None:
                 return None
@@ -272,7 +274,7 @@ class Group:
 
 
 def topics_in(metadata: bytes) -> frozenset[str] | None:
-    """The topic list of a consumer's subscription, which every version starts with; None if it cannot be read."""
+    """Return the topic list that starts a consumer's subscription in every version; None if it is unreadable."""
     try:
         reader = Reader(metadata, 2)
         return frozenset([reader.string() for _ in range(reader.count(2))])
@@ -289,7 +291,7 @@ def _count_support(members: Iterable[Member]) -> dict[str, int]:
 
 
 def check(group: Group) -> None:
-    """Assert what must hold of a group between two steps."""
+    """Assert the invariants of a group between two steps."""
     if group.state is DEAD:
         return
     members = group.members

@@ -1,4 +1,4 @@
-"""What one input leads to, as it is collected: records, replies and notes, and the count of tokens still to answer."""
+"""Collects the results of one input: records, replies, notes, and the count of tokens still to answer."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ class Outbox:
         self.producer: Producer | None = None
         self.marker: Marker | None = None
         self.parked = 0
-        """Tokens kept with their members, to be answered by a later step."""
+        """Number of tokens kept with their members, to be answered by a later step."""
         self.tokens_open = 0
-        """Tokens taken in and not answered, parked ones included."""
+        """Number of unanswered tokens, parked ones included."""
         self._replies: list[Reply] = []
         self._notes: list[Note] = []
         self._jobs: list[Job] = []
 
     def open(self) -> None:
-        """Count a token that was just taken in."""
+        """Count a token that has just arrived."""
         self.tokens_open += 1
 
     def answer(self, token: Token, message: Structure) -> None:
@@ -35,22 +35,22 @@ class Outbox:
         self._replies.append(Reply(token, message))
 
     def note(self, note: Note) -> None:
-        """Tell log, dashboard and trace what happened."""
+        """Add an event for log, dashboard and trace."""
         self._notes.append(note)
 
     def start(self, job: Job) -> None:
-        """Have the job run beside the event loop."""
+        """Add a job to run outside the event loop."""
         self._jobs.append(job)
 
     def abandon(self) -> Step:
-        """What an input left that failed halfway: replies not to be given as they are. Parked tokens stay."""
+        """Return the partial step of a failed input; its replies must be refused. Parked tokens stay."""
         step = Step((), tuple(self._replies), ())
         self._clear()
         self.tokens_open = self.parked
         return step
 
     def take(self) -> Step:
-        """The step collected since the last call."""
+        """Return the step collected since the last call."""
         assert self.tokens_open == self.parked, f"{self.tokens_open} tokens are open, {self.parked} of them parked"
         if not (self.records or self._replies or self._notes or self.marker or self._jobs):
             return NOTHING

@@ -1,4 +1,4 @@
-"""A classic group as the record that can bring it back, and back again.
+"""Conversion between classic groups and the records that restore them.
 
 Of each member only the metadata for the selected protocol is kept, as in Kafka. (Kafka:
 GroupCoordinatorRecordHelpers.newGroupMetadataRecord, newEmptyGroupMetadataRecord; GroupMetadataManager.replay)
@@ -21,9 +21,9 @@ def group_record(
     assignments: Mapping[str, bytes] | None = None,
     leader_id: str | None = None,
 ) -> Record:
-    """The group with `members` instead of its own, and `assignments` instead of theirs, where given.
+    """Return the record of the group, with `members` and `assignments` in place of its own, where given.
 
-    It names no group leader as long as the coordinator watches the topics; see `partita.group.classic.unled`.
+    It names no group leader while the coordinator watches the topics; see `partita.group.classic.unled`.
     """
     is_led = group.watch_ms == NO_DEADLINE
     value = GroupMetadataValue(
@@ -58,21 +58,21 @@ def _stored(member: Member, protocol_name: str | None, assignment: bytes) -> Gro
 
 
 def new_group_record(group: Group) -> Record:
-    """A group that was just created: it has neither a protocol type nor a generation yet, whatever is under way."""
+    """Return the record of a new group, which has no protocol type and generation, even while a rebalance runs."""
     value = log_records.empty_group(None, 0, group.since_ms)
     return Record(log_records.group_key(group.group_id), log_records.group_value(value))
 
 
 def empty_group_record(group: Group) -> Record:
-    """The group after its last member is gone."""
+    """Return the record of a group after its last member left."""
     value = log_records.empty_group(group.protocol_type, group.generation, group.since_ms)
     return Record(log_records.group_key(group.group_id), log_records.group_value(value))
 
 
 def abandoned_record(group: Group, members: list[Member]) -> Record:
-    """The group's generation without an assignment: it was told to these members, and will not be assigned any more.
+    """Return the record of a generation that these members know and that will never be assigned.
 
-    What marks it is that nobody leads and nobody has an assignment: such a group has to rebalance once it is loaded.
+    It has neither a leader nor assignments, which marks a group that must rebalance once it is loaded.
     """
     value = log_records.empty_group(group.protocol_type, group.generation, group.since_ms)
     value.protocol = group.protocol_name
@@ -81,12 +81,12 @@ def abandoned_record(group: Group, members: list[Member]) -> Record:
 
 
 def group_tombstone(group_id: str) -> Record:
-    """The record that ends a group."""
+    """Return the tombstone of a group."""
     return Record(log_records.group_key(group_id), None)
 
 
 def stored_member(stored: GroupMetadataValueMember, protocol_name: str | None) -> Member:
-    """A member as its group's record tells it: it lists the selected protocol only."""
+    """Return the member restored from its group's record; it lists only the selected protocol."""
     member = Member(
         member_id=stored.member_id,
         instance_id=stored.group_instance_id,

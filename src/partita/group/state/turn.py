@@ -1,6 +1,6 @@
-"""One input being decided: the state it finds, the outbox it fills, the time at which it came.
+"""Context of one input: the state it finds, the outbox it fills, and its time.
 
-The verbs here touch state and outbox together. `park_join` and `park_sync` keep a token with its member, `answer_join`
+The methods change state and outbox together. `park_join` and `park_sync` keep a token with its member, `answer_join`
 and `answer_sync` take it from there, so that every token is answered once.
 """
 
@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from partita.group.answers import refusal
 from partita.group.contract import GroupRequest, Producer, Record, Token
 from partita.group.notes import MemberIdUnused
 from partita.group.requests import StoredOffsets
+from partita.group.state.answers import refusal
 from partita.group.state.model import NO_DEADLINE, Group, Member, Waiter
 from partita.group.state.outbox import Outbox
 from partita.group.state.shard import ShardState
@@ -23,14 +23,14 @@ _NO_PRODUCER = Producer(-1, -1)
 
 
 class Turn(NamedTuple):
-    """What every rule is given. `now` is the same for the whole input."""
+    """Argument of every rule. `now` is the same for the whole input."""
 
     state: ShardState
     out: Outbox
     now: Now
 
     def write(self, records: list[Record], producer: Producer | None = None) -> None:
-        """Have the records appended, and change the hard state by them; with a producer, in its open transaction."""
+        """Append the records and apply them to the hard state; with a producer, in its open transaction."""
         self.out.records += records
         self.out.producer = producer
         replay = self.state.hard.replay
@@ -38,30 +38,30 @@ class Turn(NamedTuple):
             replay(record, *(producer or _NO_PRODUCER))
 
     def write_offsets(self, group_id: str, stored: StoredOffsets) -> None:
-        """Have the records of a commit appended, and change the hard state by them."""
+        """Append the records of a commit and apply them to the hard state."""
         self.out.records += stored.records
         self.out.producer = None
         self.state.hard.replay_offsets(group_id, stored.offsets)
 
     def refuse(self, token: Token, request: GroupRequest, error: ErrorCode) -> None:
-        """Answer the whole request with the error, in the form that its kind and version have."""
+        """Answer the whole request with the error, in the form of its kind and version."""
         self.out.answer(token, refusal(request, error))
 
     def drop_pending(self, group: Group, member_id: str, why: str) -> bool:
-        """Nobody will join with this id, which was handed out; False if it was not."""
+        """Drop an issued id that will not be used and note it; False if it is not pending."""
         if not self.state.drop_pending(group, member_id):
             return False
         self.out.note(MemberIdUnused(group.group_id, member_id, why, self.now.wall_ms))
         return True
 
     def start_session(self, group: Group, member: Member) -> None:
-        """The member was just heard of, or just answered: it has a whole session again, unless it waits here."""
+        """Restart the member's session after a request or an answer, unless it has a parked request."""
         if member.join is None and member.sync is None:
             member.deadline_ms = self.now.mono_ms + member.session_timeout_ms
             self.state.arm(group, member.deadline_ms)
 
     def park_join(self, group: Group, member: Member, waiter: Waiter) -> None:
-        """Keep the join until the join phase ends. A new member keeps its own deadline, others have none meanwhile."""
+        """Park the join until the join phase ends. A new member keeps its own deadline, others have none meanwhile."""
         assert member.join is None, f"{member.member_id} has a parked join already"
         member.join, member.joined_ms, member.synced_ms = waiter, self.now.wall_ms, None
         group.joins_parked += 1
@@ -70,7 +70,7 @@ class Turn(NamedTuple):
             member.deadline_ms = NO_DEADLINE
 
     def answer_join(self, group: Group, member: Member, message: Structure) -> None:
-        """Answer the member's parked join, if it has one. Its session does not start by this."""
+        """Answer the member's parked join, if it has one. This does not start its session."""
         if member.join is not None:
             waiter, member.join = member.join, None
             group.joins_parked -= 1
@@ -78,7 +78,7 @@ class Turn(NamedTuple):
             self.out.answer(waiter.token, message)
 
     def park_sync(self, member: Member, waiter: Waiter) -> None:
-        """Keep the sync until the group leader has assigned; the member's session rests meanwhile."""
+        """Park the sync until the group leader has assigned; the member's session is paused meanwhile."""
         assert member.sync is None, f"{member.member_id} has a parked sync already"
         member.sync, member.synced_ms = waiter, self.now.wall_ms
         self.out.parked += 1

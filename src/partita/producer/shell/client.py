@@ -1,4 +1,4 @@
-"""The producer people use: `Producer` blocks, `async with Producer(...)` gives an AsyncProducer.
+"""The producer people use: `Producer` blocks, `AsyncProducer` is for asyncio.
 
     with Producer(bootstrap_servers="localhost:9092") as producer:
         producer.send("flights", b"value", key=b"N12345")
@@ -10,33 +10,39 @@ the block sends what is left.
 from __future__ import annotations
 
 import asyncio
-import atexit
+import contextlib
 import logging
 import threading
 import time
 import warnings
-from collections.abc import Callable, Generator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Unpack
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import CancelledError
+from typing import TYPE_CHECKING, Any, Self, Unpack
 
-from partita.consumer.shell import arguments
-from partita.consumer.shell.arguments import Committable
-from partita.consumer.topic_partition import GroupMetadata
+from partita.net.at_exit import PRODUCERS, at_exit
 from partita.net.loop_thread import LoopThread, OneFace, not_pickled
-from partita.plurals import count
+from partita.offsets import committable
+from partita.offsets.committable import Committable
+from partita.offsets.topic_partition import GroupMetadata
 from partita.producer.batch import NewRecord, RecordMetadata
+from partita.producer.columns import columns_of_table
 from partita.producer.config import ProducerConfig
-from partita.producer.delivery import Delivery
 from partita.producer.errors import ProducerClosedError, UndeliveredError
 from partita.producer.serializing import GivenHeaders, Headers, check_number, serializer, to_bytes, to_headers
 from partita.producer.shell.driver import DRIVERS, NOT_DELIVERED, ProducerDriver, call_safely
+from partita.producer.shell.filling import Many, check_many, fill_many, fill_rows, know
+from partita.producer.shell.outcomes import DeliveryFuture, SentRecords
 from partita.producer.shell.transaction_blocks import AsyncTransactionBlock, TransactionBlock
 from partita.producer.transactions.calls import Member, Offsets, TxnOffset
 from partita.producer.transactions.core import Transactions
 from partita.producer.transactions.states import State
 from partita.protocol.primitives import Buffer
 from partita.references import resolve_options
+from partita.wording import Note
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from partita.producer.option_types import ProducerOptions
 
 CLOSE_TIMEOUT_SECONDS = 30.0
@@ -46,103 +52,76 @@ EXIT_SECONDS = 10.0
 """How long the end of the interpreter waits for the records of producers that were not closed."""
 NOT_CLOSED = "a producer was not closed; use `with`, or close()"
 _LOG = logging.getLogger("partita.producer")
-_OPEN: dict[AsyncProducer, LoopThread] = {}
-"""Producers with a thread of their own that are not closed; the end of the interpreter flushes them."""
+_CLOSING: set[asyncio.Task[None]] = set()
+"""The ends of producers that were collected."""
 
-__all__ = ["AsyncProducer", "DeliveryFuture", "Producer", "RecordMetadata"]
-
-
-class DeliveryFuture(Delivery):
-    """The outcome of one `send`: RecordMetadata, or what went wrong. Awaitable, and waitable from any thread.
-
-    `done()` does not wait: it is true once the record was delivered or has failed.
-    """
-
-    __slots__ = ()
-    owner: ProducerDriver
-
-    def result(self, timeout: float | None = None) -> RecordMetadata:
-        """Where the record is. Blocks; raises the delivery's error, or TimeoutError after `timeout` seconds."""
-        self._wait(timeout)
-        self._hear()
-        failure = self.failure()
-        if failure is not None:
-            raise failure
-        return self.metadata()
-
-    def exception(self, timeout: float | None = None) -> Exception | None:
-        """The delivery's error, or None. Blocks as `result` does."""
-        self._wait(timeout)
-        self._hear()
-        return self.failure()
-
-    def add_done_callback(self, call: Callable[[DeliveryFuture], object]) -> None:
-        """Call `call(future)` on the producer's loop when done; at once if it is.
-
-        What it raises is logged. After the call a failure counts as noticed.
-        """
-
-        def tell() -> None:
-            self._hear()
-            call(self)
-
-        self._when_done(tell)
-
-    def _when_done(self, call: Callable[[], object]) -> None:
-        with self.owner.changed:
-            if not self.done():
-                self.callbacks.append(call)
-                return
-        call_safely(call)
-
-    def _hear(self) -> None:
-        """Somebody looks at the outcome: `close` need not tell of it."""
-        if not self.is_heard and self.failure() is not None:
-            with self.owner.changed:
-                self.is_heard = True
-                self.owner.core.unheard_count -= 1
-
-    def __await__(self) -> Generator[Any, None, RecordMetadata]:
-        if not self.done():
-            loop = asyncio.get_running_loop()
-            arrived = loop.create_future()
-
-            def wake() -> None:
-                if not arrived.done():
-                    arrived.set_result(None)
-
-            self._when_done(lambda: loop.call_soon_threadsafe(wake))
-            yield from arrived
-        return self.result(0)
-
-    def _wait(self, timeout: float | None) -> None:
-        if self.done():
-            return
-        if self.owner.is_own_thread():
-            raise RuntimeError("result() would block the loop that delivers the record; use `await` here")
-        if self.owner.is_forked:
-            raise ProducerClosedError(self.owner.core.closed_because)
-        with self.owner.changed:
-            if not self.owner.changed.wait_for(self.done, timeout):
-                raise TimeoutError(f"the record is not delivered after {timeout} s")
+__all__ = ["AsyncProducer", "DeliveryFuture", "Producer", "RecordMetadata", "SentRecords"]
 
 
-class AsyncProducer:
-    """Sends records to topics, in asyncio. `async with AsyncProducer(...)` or `async with Producer(...)`."""
+class ProducerCalls:
+    """The calls of a producer that never wait: both faces derive from them."""
 
     __reduce__ = not_pickled
+    _driver: ProducerDriver
+
+    @property
+    def config(self) -> ProducerConfig:
+        """The options, checked; `config.values` has them all by name."""
+        return self._driver.core.config
+
+    @property
+    def transaction_state(self) -> State | None:
+        """Where a producer with transactional_id stands; None without one."""
+        transactions = self._driver.core.transactions
+        return None if transactions is None else transactions.state
+
+    def begin_transaction(self) -> None:
+        """Open a transaction; records are sent inside one only. Raises TransactionMisuseError."""
+        self._driver.calls.begin()
+
+    def purge(self, *, in_queue: bool = True, in_flight: bool = True) -> int:
+        """Fail every record that is not delivered yet with PurgedError; return how many. Does not wait.
+
+        `in_queue=False` spares what waits, `in_flight=False` what is under way: such a record may be in the log all the
+        same. `close` does not count purged records. A transaction can only be aborted afterwards; what it has under way
+        is not purged.
+        """
+        return self._driver.purge(in_queue=in_queue, in_flight=in_flight)
+
+    def set_sasl_credentials(self, username: str, password: str) -> None:
+        """Log in as this user at new connections and when a login is renewed (PLAIN, SCRAM). From any thread."""
+        self.config.values["security"].set_login(username, password)
+
+    def on_note(self, heard: Callable[[Note], object] | None) -> None:
+        """Call this with every Note, on the producer's loop: brokers that cannot be reached, go, come, and throttle."""
+        self._driver.on_note = heard
+
+    def metrics(self) -> dict[str, float]:
+        """Every number by Kafka's name, such as `record-send-total`; those of a topic carry it in braces."""
+        return self._driver.metrics()
+
+    def metrics_text(self) -> str:
+        """The metrics in Prometheus' text format."""
+        return self._driver.metrics_text()
+
+
+class AsyncProducer(ProducerCalls):
+    """Sends records to topics, in asyncio: `async with AsyncProducer(...) as producer`. `Producer` blocks."""
 
     def __init__(self, config: Mapping[str, Any] | None = None, /, **options: Unpack[ProducerOptions]) -> None:
-        self.config = ProducerConfig.of(resolve_options(config), **resolve_options(options))
-        self._driver = ProducerDriver(self.config)
-        self._key_serializer = serializer(self.config.values["key_serializer"], "key_serializer")
-        self._value_serializer = serializer(self.config.values["value_serializer"], "value_serializer")
-        self._interceptors = self.config.values["interceptor_classes"]
+        self._driver = ProducerDriver(ProducerConfig.of(resolve_options(config), **resolve_options(options)))
+        self._thread: LoopThread | None = None
+        """The thread of the loop, if it is not the application's."""
+        values = self.config.values
+        self._key_serializer = serializer(values["key_serializer"], "key_serializer")
+        self._value_serializer = serializer(values["value_serializer"], "value_serializer")
+        self._interceptors = values["interceptor_classes"]
         is_plain = self._key_serializer is None and self._value_serializer is None and not self._interceptors
-        self.add_plain = self._driver.direct(DeliveryFuture) if is_plain else _not_plain
+        self._is_plain = is_plain
+        self._add_plain = self._driver.direct(DeliveryFuture) if is_plain else _not_plain
         """As `send`, for records of key and value alone; None for a record that only `send` can take."""
 
-    async def __aenter__(self) -> AsyncProducer:
+    async def __aenter__(self) -> Self:
         await self.start()
         return self
 
@@ -155,11 +134,10 @@ class AsyncProducer:
             _LOG.error("%s", error, extra=NOT_DELIVERED)
 
     def __del__(self) -> None:
-        driver = getattr(self, "_driver", None)
-        if driver is not None and driver.loop is not None and not driver.core.is_closed:
-            warnings.warn(NOT_CLOSED, ResourceWarning, stacklevel=2, source=self)
+        if hasattr(self, "_thread"):
+            _close_behind(self._driver, self._thread)
 
-    async def start(self) -> AsyncProducer:
+    async def start(self) -> Self:
         """Start on the running loop; `async with` does this."""
         self._driver.start()
         return self
@@ -173,15 +151,15 @@ class AsyncProducer:
         partition: int | None = None,
         timestamp: int | None = None,
     ) -> DeliveryFuture:
-        """Add a record to a batch; the future tells where it went.
+        """Add a record to a batch; the future gives its place in the log.
 
         Without `partition` the key's hash decides, without a key the load does. `timestamp` is in ms, now by default.
         This call never blocks: while the buffer is full, or the topic is not known yet, the record waits for at most
-        max.block.ms, and so does whoever awaits the future. Raises RecordTooLargeError, ProducerClosedError, and
+        max.block.ms, and so does an await of the future. Raises RecordTooLargeError, ProducerClosedError, and
         BufferExhaustedError when twice buffer.memory is taken: await each send, or `room` between sends.
         """
         if headers is None and partition is None and timestamp is None:
-            plain = self.add_plain(topic, value, key)
+            plain = self._add_plain(topic, value, key)
             if plain is not None:
                 return plain
         record = self._record(topic, value, key, headers, partition, timestamp)
@@ -190,6 +168,60 @@ class AsyncProducer:
         if self._interceptors:
             delivery._when_done(lambda: self._tell_interceptors(delivery))
         return delivery
+
+    async def send_many(
+        self,
+        topic: str,
+        values: Iterable[Any],
+        keys: Iterable[Any] | None = None,
+        *,
+        headers: Iterable[GivenHeaders | None] | None = None,
+        partition: int | None = None,
+        timestamps: Iterable[int] | None = None,
+    ) -> SentRecords:
+        """Add many records of one topic to batches, several times as fast as one by one; the result has their outcomes.
+
+        Keys, headers and timestamps are as many as the values; the partition is the same for all. Reads on only as fast
+        as the buffer has room. A record that cannot be sent fails by itself, and the others go on. Records of bytes and
+        text that come together share batches of up to 256 KiB, even if batch.size is less. Raises NoMetadataError and
+        BufferExhaustedError after max.block.ms, with the records before it on their way.
+        """
+        many = Many(values, keys, headers, partition, timestamps)
+        check_many(topic, many)
+        sent = SentRecords(self._driver)
+        return await self._filled(topic, self._many(topic, many, sent), sent)
+
+    async def send_table(self, topic: str, table: pa.Table | pa.RecordBatch) -> SentRecords:
+        """As `send_many`, for the rows of an Arrow table, of which no Python objects are made.
+
+        The columns are `value` and, if wanted, `key`, `headers`, `partition` and `timestamp`.
+
+        Keys and values are binary or text, headers lists of key and value, timestamps instants or ms. A row whose
+        partition is null goes where its key or the load says. Raises ValueError for other columns, and for producers
+        with serializers, interceptors or a partitioner of their own, which would not be asked.
+        """
+        sent = SentRecords(self._driver)
+        return await self._filled(topic, self._table(topic, table, sent), sent)
+
+    async def _filled(self, topic: str, filling: Iterator[None], sent: SentRecords) -> SentRecords:
+        self._running()
+        await know(self._driver, topic)
+        for _ in filling:
+            await self._driver.room(topic)
+            await asyncio.sleep(0)
+        return sent
+
+    def _many(self, topic: str, many: Many, sent: SentRecords) -> Iterator[None]:
+        is_plain = self._is_plain and self.config.partitioner is None
+        return fill_many(self._driver, topic, many, self.send, sent, is_plain=is_plain)
+
+    def _table(self, topic: str, table: pa.Table | pa.RecordBatch, sent: SentRecords) -> Iterator[None]:
+        if not self._is_plain or self.config.partitioner is not None:
+            raise ValueError(
+                "send_table sends columns as they are, but this producer has serializers, interceptors or a "
+                "partitioner of its own; make one without, or use send_many"
+            )
+        return fill_rows(self._driver, topic, columns_of_table(table), sent)
 
     async def room(self) -> None:
         """Wait while the buffer is full; `await` this between sends when records come faster than they can go.
@@ -204,12 +236,7 @@ class AsyncProducer:
 
     # Transactions
 
-    @property
-    def transaction_state(self) -> State:
-        """Where a producer with transactional_id stands. Raises TransactionMisuseError for one without."""
-        return self._driver.calls.transactions.state
-
-    def transaction(self) -> AsyncTransactionBlock[AsyncProducer]:
+    def transaction(self) -> AsyncTransactionBlock[Self]:
         """`async with producer.transaction():` begins a transaction, commits at the end, aborts when the block raises.
 
         A commit that fails with an AbortableTransactionError is aborted, and the error is raised.
@@ -225,11 +252,7 @@ class AsyncProducer:
         self._running()
         await self._driver.calls.call(Transactions.init)
 
-    def begin(self) -> None:
-        """Open a transaction; records are sent inside one only. Raises TransactionMisuseError."""
-        self._driver.calls.begin()
-
-    async def send_offsets(self, offsets: Committable, group_metadata: GroupMetadata) -> None:
+    async def send_offsets_to_transaction(self, offsets: Committable, group_metadata: GroupMetadata) -> None:
         """Commit a group's offsets with the transaction: a dict, a record, or what a poll returned.
 
         `group_metadata` is `consumer.group_metadata()`: it keeps out a consumer that was replaced meanwhile, which gets
@@ -239,26 +262,24 @@ class AsyncProducer:
         wanted, member = _offsets(offsets), _member(group_metadata)
         await self._driver.calls.call(lambda transactions: transactions.send_offsets(wanted, member))
 
-    async def commit(self) -> None:
+    async def commit_transaction(self) -> None:
         """Send the remaining records, wait for them, and commit. They become visible to read_committed consumers.
 
-        Raises AbortableTransactionError (call `abort`), FatalTransactionError (close the producer), and
-        TransactionTimeoutError after max.block.ms: the outcome is unknown; call `commit` again to learn it.
+        Raises AbortableTransactionError (call `abort_transaction`), FatalTransactionError (close the producer), and
+        TransactionTimeoutError after max.block.ms: the outcome is unknown; call
+        `commit_transaction` again to learn it.
         """
         self._running()
         await self._driver.calls.call(Transactions.commit)
 
-    async def abort(self) -> None:
+    async def abort_transaction(self) -> None:
         """Abort the transaction: records that were not sent fail with TransactionAbortedError, none becomes visible."""
         self._running()
         await self._driver.calls.call(Transactions.abort)
 
-    begin_transaction, commit_transaction, abort_transaction = begin, commit, abort
-    send_offsets_to_transaction = send_offsets
-
     def _running(self) -> None:
         if self._driver.loop is None:
-            raise RuntimeError("the producer is not started; use `async with Producer(...)`")
+            raise RuntimeError("the producer is not started; use `async with AsyncProducer(...)`")
 
     async def close(
         self,
@@ -273,17 +294,9 @@ class AsyncProducer:
 
         Waits at most `timeout` seconds, and at most `without_broker` seconds in a row in which no broker can be
         reached. Raises UndeliveredError for records that were given up, and for those that failed earlier if
-        nobody looked at their futures.
+        their futures were never read.
         """
         await self._driver.close(timeout, without_broker)
-
-    def metrics(self) -> dict[str, float]:
-        """Every number by Kafka's name, such as `record-send-total`; those of a topic carry it in braces."""
-        return self._driver.metrics()
-
-    def metrics_text(self) -> str:
-        """The metrics in Prometheus' text format."""
-        return self._driver.metrics_text()
 
     async def partitions_for(self, topic: str) -> list[int]:
         """The partition numbers of a topic; it is created if the broker creates topics by itself, else empty."""
@@ -340,23 +353,22 @@ class AsyncProducer:
             call_safely(interceptor.on_acknowledgement, metadata, failure)
 
 
-class Producer:
+class Producer(ProducerCalls):
     """Sends records to topics. Options are Kafka's, with underscores; `config` takes a dict in Kafka's own spelling.
 
-    Calls block; `async with Producer(...) as producer` is an AsyncProducer. The loop behind the blocking calls runs in
-    a thread of its own. Threads may share a producer.
+    Calls block, and the loop behind them runs in a thread of its own; `AsyncProducer` is for asyncio. Threads may share
+    a producer.
     """
-
-    __reduce__ = not_pickled
 
     def __init__(self, config: Mapping[str, Any] | None = None, /, **options: Unpack[ProducerOptions]) -> None:
         self._producer = AsyncProducer(config, **options)
+        self._driver = self._producer._driver
         self._lock = threading.Lock()
         self._thread: LoopThread | None = None
         self._is_closed = False
         self._face = OneFace("Producer")
 
-    def __enter__(self) -> Producer:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
@@ -367,21 +379,12 @@ class Producer:
                 raise
             _LOG.error("%s", error, extra=NOT_DELIVERED)
 
-    def __del__(self) -> None:
-        if getattr(self, "_thread", None) is not None:
-            warnings.warn(NOT_CLOSED, ResourceWarning, stacklevel=2, source=self)
-
     async def __aenter__(self) -> AsyncProducer:
         self._face.enter_async(is_used=self._thread is not None)
         return await self._producer.__aenter__()
 
     async def __aexit__(self, kind: type[BaseException] | None, *exc: object) -> None:
         await self._producer.__aexit__(kind, *exc)
-
-    @property
-    def config(self) -> ProducerConfig:
-        """The options, checked; `config.values` has them all by name."""
-        return self._producer.config
 
     def send(
         self,
@@ -397,11 +400,39 @@ class Producer:
             self._loop_thread()
         producer = self._producer
         if headers is None and partition is None and timestamp is None:
-            plain = producer.add_plain(topic, value, key)
+            plain = producer._add_plain(topic, value, key)
             if plain is not None:
                 return plain
         producer._driver.wait_for_room()
         return producer.send(topic, value, key, headers, partition, timestamp)
+
+    def send_many(
+        self,
+        topic: str,
+        values: Iterable[Any],
+        keys: Iterable[Any] | None = None,
+        *,
+        headers: Iterable[GivenHeaders | None] | None = None,
+        partition: int | None = None,
+        timestamps: Iterable[int] | None = None,
+    ) -> SentRecords:
+        """As `AsyncProducer.send_many`: waits while the buffer is full, but not for deliveries."""
+        many = Many(values, keys, headers, partition, timestamps)
+        check_many(topic, many)
+        sent = SentRecords(self._producer._driver)
+        return self._filled(topic, self._producer._many(topic, many, sent), sent)
+
+    def send_table(self, topic: str, table: pa.Table | pa.RecordBatch) -> SentRecords:
+        """As `AsyncProducer.send_table`: waits while the buffer is full, but not for deliveries."""
+        sent = SentRecords(self._producer._driver)
+        return self._filled(topic, self._producer._table(topic, table, sent), sent)
+
+    def _filled(self, topic: str, filling: Iterator[None], sent: SentRecords) -> SentRecords:
+        driver = self._producer._driver
+        self._loop_thread().run(know(driver, topic))
+        for _ in filling:
+            driver.wait_for_room(topic)
+        return sent
 
     def flush(self, timeout: float | None = None) -> None:
         """Send everything now and wait until all of it is delivered or has failed. TimeoutError after `timeout` s."""
@@ -411,12 +442,7 @@ class Producer:
 
     # Transactions
 
-    @property
-    def transaction_state(self) -> State:
-        """As `AsyncProducer.transaction_state`."""
-        return self._producer.transaction_state
-
-    def transaction(self) -> TransactionBlock[Producer]:
+    def transaction(self) -> TransactionBlock[Self]:
         """`with producer.transaction():` begins a transaction, commits at the end, aborts when the block raises.
 
         A commit that fails with an AbortableTransactionError is aborted, and the error is raised.
@@ -427,24 +453,17 @@ class Producer:
         """As `AsyncProducer.init_transactions`."""
         self._loop_thread().run(self._producer.init_transactions())
 
-    def begin(self) -> None:
-        """As `AsyncProducer.begin`."""
-        self._producer.begin()
+    def send_offsets_to_transaction(self, offsets: Committable, group_metadata: GroupMetadata) -> None:
+        """As `AsyncProducer.send_offsets_to_transaction`."""
+        self._loop_thread().run(self._producer.send_offsets_to_transaction(offsets, group_metadata))
 
-    def send_offsets(self, offsets: Committable, group_metadata: GroupMetadata) -> None:
-        """As `AsyncProducer.send_offsets`."""
-        self._loop_thread().run(self._producer.send_offsets(offsets, group_metadata))
+    def commit_transaction(self) -> None:
+        """As `AsyncProducer.commit_transaction`."""
+        self._loop_thread().run(self._producer.commit_transaction())
 
-    def commit(self) -> None:
-        """As `AsyncProducer.commit`."""
-        self._loop_thread().run(self._producer.commit())
-
-    def abort(self) -> None:
-        """As `AsyncProducer.abort`."""
-        self._loop_thread().run(self._producer.abort())
-
-    begin_transaction, commit_transaction, abort_transaction = begin, commit, abort
-    send_offsets_to_transaction = send_offsets
+    def abort_transaction(self) -> None:
+        """As `AsyncProducer.abort_transaction`."""
+        self._loop_thread().run(self._producer.abort_transaction())
 
     def partitions_for(self, topic: str) -> list[int]:
         """The partitions of a topic; it is created if the broker creates topics by itself."""
@@ -461,20 +480,16 @@ class Producer:
         with self._lock:
             self._is_closed = True
             thread, self._thread = self._thread, None
-        _OPEN.pop(self._producer, None)
-        if thread is not None and not self._producer._driver.is_forked:
-            try:
-                thread.run(self._producer.close(timeout, without_broker=without_broker))
-            finally:
-                thread.stop()
-
-    def metrics(self) -> dict[str, float]:
-        """As `AsyncProducer.metrics`."""
-        return self._producer.metrics()
-
-    def metrics_text(self) -> str:
-        """As `AsyncProducer.metrics_text`."""
-        return self._producer.metrics_text()
+        driver = self._producer._driver
+        if thread is None or driver.is_forked:
+            return
+        if thread.failure is not None:
+            driver.complain()
+            return
+        try:
+            thread.run(self._producer.close(timeout, without_broker=without_broker))
+        finally:
+            thread.stop()
 
     def _loop_thread(self) -> LoopThread:
         self._face.check_blocking()
@@ -483,8 +498,9 @@ class Producer:
                 raise ProducerClosedError("the producer is closed")
             if self._thread is None:
                 thread = LoopThread("partita-producer")
+                thread.on_failure = self._producer._driver.died
                 thread.run(self._producer.start())
-                self._thread = _OPEN[self._producer] = thread
+                self._thread = self._producer._thread = thread
             return self._thread
 
 
@@ -494,33 +510,73 @@ def _not_plain(topic: str, value: object, key: object) -> DeliveryFuture | None:
 
 
 def _offsets(given: Committable) -> Offsets:
-    """What is to be committed by partition. Raises TypeError and ValueError."""
-    wanted = arguments.offsets(given)
+    """Return the offsets to commit, by partition. Raises TypeError and ValueError."""
+    wanted = committable.offsets(given)
     if wanted is None:
-        raise TypeError("send_offsets takes a dict such as {('orders', 0): 42}, a record, or what a poll returned")
+        raise TypeError(
+            "send_offsets_to_transaction takes a dict such as {('orders', 0): 42}, a record, or what a poll returned"
+        )
     return {tp: TxnOffset(at.offset, at.leader_epoch, at.metadata) for tp, at in wanted.items()}
 
 
 def _member(given: GroupMetadata) -> Member:
     """Who consumed. Raises TypeError."""
     if not isinstance(given, GroupMetadata):
-        raise TypeError(f"send_offsets takes the group's metadata from consumer.group_metadata(), not {given!r}")
+        raise TypeError(
+            f"send_offsets_to_transaction takes the group's metadata from consumer.group_metadata(), not {given!r}"
+        )
     return Member(given.group_id, given.generation_id, given.member_id, given.group_instance_id)
 
 
+def _close_behind(driver: ProducerDriver, thread: LoopThread | None) -> None:
+    """The producer was collected without close: deliver what it holds in the background, then give everything back.
+
+    Called by a finalizer, which may run in any thread and inside any other code: it takes no lock and does not wait.
+    """
+    loop = driver.loop
+    if loop is None or driver.is_forked or (driver.core.is_closed and thread is None):
+        return
+    if not driver.core.is_closed:
+        warnings.warn(NOT_CLOSED, ResourceWarning, stacklevel=3)
+    if not loop.is_closed():
+        with contextlib.suppress(RuntimeError):
+            loop.call_soon_threadsafe(_begin_last_close, driver, thread)
+            return
+    driver.complain_of_lost()
+
+
+def _begin_last_close(driver: ProducerDriver, thread: LoopThread | None) -> None:
+    task = asyncio.get_running_loop().create_task(_last_close(driver, thread), name="producer collected")
+    _CLOSING.add(task)
+    task.add_done_callback(_CLOSING.discard)
+
+
+async def _last_close(driver: ProducerDriver, thread: LoopThread | None) -> None:
+    try:
+        await driver.close(CLOSE_TIMEOUT_SECONDS, WITHOUT_BROKER_SECONDS)
+    except UndeliveredError as error:
+        _LOG.error("%s: %s", NOT_CLOSED, error, extra=NOT_DELIVERED)
+    finally:
+        if thread is not None:
+            thread.stop()
+
+
 def _flush_at_exit() -> None:
-    """Deliver what unclosed producers still hold, and tell how many records are lost."""
-    for producer, thread in list(_OPEN.items()):
-        if producer._driver.is_forked:
-            continue
+    """Deliver the records of unclosed producers whose loops run, and log how many are lost."""
+    until = time.monotonic() + EXIT_SECONDS
+    drivers = [driver for driver in DRIVERS if not driver.is_forked]
+    closing = [
+        asyncio.run_coroutine_threadsafe(driver.close(EXIT_SECONDS, WITHOUT_BROKER_SECONDS), driver.loop)
+        for driver in drivers
+        if driver.loop is not None and driver.loop.is_running()
+    ]
+    for future in closing:
         try:
-            thread.run(producer.close(EXIT_SECONDS), EXIT_SECONDS + 1)
-        except (UndeliveredError, TimeoutError) as error:
+            future.result(max(0.0, until + 1 - time.monotonic()))
+        except (Exception, CancelledError) as error:
             _LOG.error("the program ends with a producer that was not closed: %s", error)
     for driver in list(DRIVERS):
-        lost = driver.core.count_unfinished()
-        if lost:
-            _LOG.error("the program ends with a producer that was not closed: lost: %s", count(lost, "record"))
+        driver.complain_of_lost()
 
 
-atexit.register(_flush_at_exit)
+at_exit(PRODUCERS, _flush_at_exit)

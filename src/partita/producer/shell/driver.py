@@ -16,13 +16,14 @@ from typing import Any, TypeVar, cast
 from weakref import WeakSet
 
 from partita.errors import AuthenticationError, KafkaError, error_for
+from partita.net.broker_news import WARNINGS
 from partita.net.cluster import Cluster
 from partita.net.config import ClientConfig
 from partita.net.connection import Connection
-from partita.net.errors import Disconnected
-from partita.net.loop_thread import AFTER_FORK
-from partita.plurals import count
+from partita.net.errors import Disconnected, NoAnswerYet, words_of
+from partita.net.loop_thread import AFTER_FORK, is_ours
 from partita.producer.batch import Failure
+from partita.producer.bulk import RowsIn
 from partita.producer.config import ProducerConfig
 from partita.producer.core import ProducerCore, Sending
 from partita.producer.delivery import Delivery
@@ -33,12 +34,12 @@ from partita.producer.shell.transacting import TransactionCalls
 from partita.producer.transactions.calls import Ask
 from partita.producer.transactions.states import State
 from partita.protocol.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
-from partita.protocol.messages.produce import ProduceRequest
+from partita.wording import Note, count
 
 _TRANSACTION_TIMEOUT_UNUSED_MS = 2_147_483_647
 _LOG = logging.getLogger("partita.producer")
 NOT_DELIVERED = {"kind": "not_delivered"}
-"""What log records of lost records carry, so that who tells of them can leave these out."""
+"""Extra fields of log records about lost records, so that code that reports the loss itself can leave them out."""
 D = TypeVar("D", bound=Delivery)
 DRIVERS: WeakSet[ProducerDriver] = WeakSet()
 """Every producer of this process that is started and not closed."""
@@ -53,6 +54,8 @@ class ProducerDriver:
         self.changed = threading.Condition(self._lock)
         self.cluster = Cluster(config.values["bootstrap_servers"], client_config(config))
         self.cluster.on_trouble = self._reachability_changed
+        self.cluster.pool.news.heard = self._note
+        self.on_note: Callable[[Note], object] | None = None
         values = config.values
         window_ms, samples = values["metrics_sample_window_ms"], values["metrics_num_samples"]
         pool = self.cluster.pool
@@ -60,21 +63,25 @@ class ProducerDriver:
         pool.metrics = self.measured.network
         self.waiting_threads = 0
         self.is_forked = False
+        self.lost: UndeliveredError | None = None
+        """The error that `close` raises after `died`."""
         self.core = ProducerCore(config, self.cluster.view, random.randrange)
-        self.calls = TransactionCalls(self.core, self.cluster, self.changed, self._wake, self.measured)
+        self.calls = TransactionCalls(self.core, self.cluster, self.changed, self.wake, self.measured)
         """The calls of transactions."""
         self.loop: asyncio.AbstractEventLoop | None = None
+        self.rows_in = RowsIn(self.core, self._lock, time.time_ns, lambda: self._running_loop().time())
         self._thread_id = 0
         self._pump_is_scheduled = False
         self._timer: asyncio.TimerHandle | None = None
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self._waiting: dict[int, list[Sending]] = {}
-        """What is to be sent to nodes that are being connected to, in order."""
+        """Requests for nodes that are being connected to, in order."""
         self._connecting: set[asyncio.Task[None]] = set()
         self._wanted: set[str] = set()
         self._asked_at = 0.0
         self._is_reachable = asyncio.Event()
         self._is_unreachable = asyncio.Event()
+        self._has_outage = False
         self._register_gauges()
 
     def _register_gauges(self) -> None:
@@ -108,23 +115,40 @@ class ProducerDriver:
         with self._lock:
             look = self.core.add(delivery, int(loop.time() * 1000))
         if look and not self._pump_is_scheduled:
-            self._wake()
+            self.wake()
 
     def direct(self, make: Callable[[None, object], D]) -> Callable[[str, object, object], D | None]:
         """The short way of plain records, from any thread: `DirectSend.add`, which makes deliveries of this class."""
-        way = DirectSend(self.core, self._lock, make, self, time.time_ns, self._wake)
+        way = DirectSend(self.core, self._lock, make, self, time.time_ns, self.wake)
         return cast("Callable[[str, object, object], D | None]", way.add)
 
-    def wait_for_room(self) -> None:
-        """Block until the buffer has room. Raises BufferExhaustedError after max.block.ms."""
-        if self.core.has_room():
+    def purge(self, *, in_queue: bool, in_flight: bool) -> int:
+        """Fail what is not done, from any thread; callbacks are called on the loop."""
+        with self._lock:
+            purged = self.core.purge(in_queue=in_queue, in_flight=in_flight)
+        if purged:
+            self.wake()
+        return purged
+
+    def takes(self, topic: str) -> bool:
+        """False while the buffer is full, or records of the topic wait to be placed."""
+        return self.core.has_room() and topic not in self.core.intake.blocked
+
+    def refuse(self, topic: str, error: Exception) -> Exception:
+        """Count a record that cannot be sent, from any thread; return the error."""
+        with self._lock:
+            return self.core.refuse(topic, error)
+
+    def wait_for_room(self, topic: str = "") -> None:
+        """Block until the buffer has room for the topic. Raises BufferExhaustedError after max.block.ms."""
+        if self.takes(topic):
             return
         started = time.monotonic()
         with self.changed:
             self.waiting_threads += 1
             try:
                 found = self.changed.wait_for(
-                    lambda: self.core.has_room() or self.core.is_closed, self.config.max_block_ms / 1000
+                    lambda: self.takes(topic) or self.core.is_closed, self.config.max_block_ms / 1000
                 )
             finally:
                 self.waiting_threads -= 1
@@ -155,7 +179,8 @@ class ProducerDriver:
         """True on the thread whose loop delivers the records."""
         return threading.get_ident() == self._thread_id
 
-    def _wake(self) -> None:
+    def wake(self) -> None:
+        """Have the loop look at what is to be done, from any thread."""
         if self._pump_is_scheduled:
             return
         self._pump_is_scheduled = True
@@ -175,6 +200,16 @@ class ProducerDriver:
     def _pump(self) -> None:
         """One round: let the core decide, carry it out, come back in time."""
         self._pump_is_scheduled = False
+        try:
+            callbacks, failures = self._round()
+        except Exception as error:
+            _LOG.exception("the producer met an error that it cannot go on from")
+            self.died(error)
+            self.cluster.close()
+        else:
+            self._tell(callbacks, failures)
+
+    def _round(self) -> tuple[list[Callable[[], object]], list[Failure]]:
         loop = self._running_loop()
         self.measured.network.count("select", loop.time() * 1000)
         with self.changed:
@@ -193,8 +228,8 @@ class ProducerDriver:
             self._carry_out(poll.ask)
         if self._timer is not None:
             self._timer.cancel()
-        self._timer = loop.call_later(poll.wait_ms / 1000, self._wake)
-        self._tell(callbacks, failures)
+        self._timer = loop.call_later(poll.wait_ms / 1000, self.wake)
+        return callbacks, failures
 
     def _finished(self) -> tuple[list[Callable[[], object]], list[Failure]]:
         """Callbacks of what is done now and what failed; threads that wait are woken. The lock is held."""
@@ -207,28 +242,39 @@ class ProducerDriver:
         for failure in failures:
             reason = (failure.topic, str(failure.error))
             by_reason[reason] = by_reason.get(reason, 0) + failure.records_count
-            self._count("record-error", failure.records_count, failure.topic)
+            self.measured.counted("record-error", failure.records_count, failure.topic, self._now_ms())
         for (topic, text), records_count in by_reason.items():
             told = f"{count(records_count, 'record')} for topic {topic} not delivered: {text}"
             _LOG.error("%s", told, extra=NOT_DELIVERED)
+        ending: BaseException | None = None
         for call in callbacks:
-            call_safely(call)
-
-    def _count(self, name: str, amount: float, topic: str) -> None:
-        now_ms = self._now_ms()
-        self.measured.record(name, amount, now_ms)
-        self.measured.of_topic(name, topic, amount, now_ms)
+            try:
+                call_safely(call)
+            except (SystemExit, KeyboardInterrupt) as error:
+                ending = error
+        if ending is not None:
+            raise ending
 
     def _reachability_changed(self, trouble: Disconnected | None) -> None:
-        if trouble is not None:
-            self._is_reachable.clear()
-            self._is_unreachable.set()
-            text = f"no broker can be reached; records wait until one answers. Tried: {trouble}"
-            _LOG.warning("%s", text, extra={"kind": "no_broker"})
-        else:
+        self.core.intake.trouble = "" if trouble is None else words_of(trouble)
+        if trouble is None:
+            self._has_outage = False
             self._is_unreachable.clear()
             self._is_reachable.set()
-            _LOG.warning("a broker answers again", extra={"kind": "broker_again"})
+            self._note("broker_again", "a broker answers again", {})
+            return
+        if not isinstance(trouble, NoAnswerYet):  # `close` gives a slow broker the time that it has always had
+            self._is_reachable.clear()
+            self._is_unreachable.set()
+        if not self._has_outage:
+            self._has_outage = True
+            text = f"no broker can be reached; records wait until one answers. Tried: {words_of(trouble)}"
+            self._note("no_broker", text, {"tried": words_of(trouble)})
+
+    def _note(self, kind: str, text: str, fields: dict[str, Any]) -> None:
+        _LOG.log(logging.WARNING if kind in WARNINGS else logging.INFO, "%s", text, extra={"kind": kind})
+        if self.on_note is not None:
+            call_safely(self.on_note, Note(kind, text, fields))
 
     def _send(self, sending: Sending) -> None:
         """Post the request, behind those that wait for this node's connection: a partition's batches keep order."""
@@ -263,7 +309,7 @@ class ProducerDriver:
         try:
             request = self.core.request_for(sending)
             version = connection.version_for(request, sending.max_version)
-            self._measure(sending, request)
+            self.measured.sent(sending, request, self._now_ms())
             if self.config.acks == 0:
                 connection.tell(request, version)
                 self._answered(sending, None)
@@ -273,29 +319,6 @@ class ProducerDriver:
             self._failed(sending, error)
             return
         answer.add_done_callback(lambda done: self._arrived(sending, done))
-
-    def _measure(self, sending: Sending, request: ProduceRequest) -> None:
-        """Count a request that leaves: per batch, never per record."""
-        measured, now_ms, records = self.measured, self._now_ms(), 0
-        built = {
-            (topic.name or topic.topic_id, part.index): len(part.records or b"")
-            for topic in request.topic_data
-            for part in topic.partition_data
-        }
-        for batch in sending.batches:
-            count, size = batch.builder.records_count, batch.builder.size_in_bytes
-            sent = built.get((batch.topic, batch.partition)) or built.get(
-                (sending.topic_ids.get(batch.topic, b""), batch.partition), size
-            )
-            records += count
-            self._count("record-retry" if batch.attempts > 1 else "record-send", count, batch.topic)
-            measured.of_topic("byte", batch.topic, sent, now_ms)
-            measured.of_topic("compression-rate", batch.topic, sent / size, now_ms)
-            measured.record("compression-rate", sent / size, now_ms)
-            measured.record("batch-size", sent, now_ms)
-            measured.record("record-size", size / max(1, count), now_ms)
-            measured.record("record-queue-time", now_ms - batch.created_ms, now_ms)
-        measured.record("records-per-request", records, now_ms)
 
     def metrics(self) -> dict[str, float]:
         """Every number by Kafka's name, as of now."""
@@ -324,13 +347,17 @@ class ProducerDriver:
         if answer is not None:
             self.measured.record("produce-throttle", answer.throttle_time_ms, self._now_ms())
         with self.changed:
+            split = self.core.split_count
             self.core.on_response(sending, answer, self._now_ms())
-        self._wake()
+            split = self.core.split_count - split
+        if split:
+            self.measured.record("batch-split", split, self._now_ms())
+        self.wake()
 
     def _failed(self, sending: Sending, error: KafkaError) -> None:
         with self.changed:
             self.core.on_failure(sending, error, self._now_ms())
-        self._wake()
+        self.wake()
 
     def _now_ms(self) -> int:
         return int(self._running_loop().time() * 1000)
@@ -357,7 +384,7 @@ class ProducerDriver:
         except KafkaError:
             self._wanted |= wanted
         self._asked_at = loop.time()
-        self._running_loop().call_soon(self._wake)
+        self._running_loop().call_soon(self.wake)
 
     async def _ask_producer_id(self) -> None:
         async def once() -> InitProducerIdResponse:
@@ -379,14 +406,14 @@ class ProducerDriver:
         else:
             with self.changed:
                 self.core.on_producer_id(answer.producer_id, answer.producer_epoch)
-        self._running_loop().call_soon(self._wake)
+        self._running_loop().call_soon(self.wake)
 
-    async def room(self) -> None:
-        """Wait while the buffer is full. Raises BufferExhaustedError after max.block.ms."""
+    async def room(self, topic: str = "") -> None:
+        """Wait for room in the buffer for the topic. Raises BufferExhaustedError after max.block.ms."""
         started = time.monotonic()
         try:
             async with asyncio.timeout(self.config.max_block_ms / 1000):
-                while not self.core.has_room() and not self.core.is_closed:
+                while not self.takes(topic) and not self.core.is_closed:
                     await self._one_done()
         except TimeoutError:
             raise self._exhausted() from None
@@ -423,7 +450,7 @@ class ProducerDriver:
             if not left:
                 return
             self.core.accumulator.flushes += 1
-        self._wake()
+        self.wake()
         try:
             await all_done
         finally:
@@ -436,6 +463,7 @@ class ProducerDriver:
         A transaction that is open is aborted instead. Raises UndeliveredError. Calling it again has no effect.
         """
         if self.loop is None or self.core.is_closed:
+            self.complain()
             return
         transactions = self.core.transactions
         was_open = transactions is not None and transactions.state is State.IN_TRANSACTION
@@ -455,6 +483,20 @@ class ProducerDriver:
             undelivered = UndeliveredError(text)
         if undelivered is not None:
             raise undelivered
+
+    def complain(self) -> None:
+        """Raise UndeliveredError, once, if records were lost when the producer died."""
+        lost, self.lost = self.lost, None
+        if lost is not None:
+            raise lost
+
+    def complain_of_lost(self) -> None:
+        """Log how many records are lost with a producer that nothing can close any more."""
+        lost = self.core.count_unfinished()
+        if lost:
+            _LOG.error(
+                "a producer was not closed before its event loop or the program ended; lost: %s", count(lost, "record")
+            )
 
     async def _leave_transaction(self) -> None:
         """Abort what is open, or wait for the call under way."""
@@ -485,7 +527,6 @@ class ProducerDriver:
             if self.core.transactions is not None:
                 self.core.transactions.give_up(ProducerClosedError(f"the producer was closed{trouble}"))
             callbacks, failures = self._finished()
-        self._tell(callbacks, failures)
         for task in [*self._tasks.values(), *self._connecting]:
             task.cancel()
         if self._timer is not None:
@@ -493,7 +534,26 @@ class ProducerDriver:
         self._pump_is_scheduled = True
         self.cluster.close()
         DRIVERS.discard(self)
+        self._tell(callbacks, failures)
         return self._undelivered(left, unheard, trouble)
+
+    def died(self, cause: BaseException) -> None:
+        """Nothing can be sent any more: fail what is left, wake all who wait, name the cause in every later call."""
+        text = f"the producer cannot go on: {cause}; make a new one"
+        failure = ProducerClosedError(text)
+        failure.__cause__ = cause
+        with self.changed:
+            if self.core.is_closed:
+                return
+            left = self.core.count_unfinished()
+            self.core.is_closed, self.core.closed_because = True, text
+            self.core.abandon(failure)
+            if self.core.transactions is not None:
+                self.core.transactions.give_up(failure)
+            callbacks, failures = self._finished()
+            self.lost = self._undelivered(left, 0, f"; {cause}")
+        DRIVERS.discard(self)
+        self._tell(callbacks, failures)
 
     def _undelivered(self, left: int, unheard: int, trouble: str) -> UndeliveredError | None:
         parts = []
@@ -509,10 +569,16 @@ class ProducerDriver:
 
 
 def call_safely(call: Callable[..., object], *arguments: object) -> None:
-    """Call what a user gave us; what it raises is logged, so that nothing else of its round is lost."""
+    """Call what a user gave us; what it raises is logged, so that nothing else of its round is lost.
+
+    SystemExit and KeyboardInterrupt are raised in a thread of the user's, where they end the program; in ours they
+    would only end the thread.
+    """
     try:
         call(*arguments)
-    except Exception:
+    except BaseException as error:
+        if isinstance(error, SystemExit | KeyboardInterrupt) and not is_ours():
+            raise
         _LOG.exception("a callback of the producer raised; the delivery itself is not affected")
 
 

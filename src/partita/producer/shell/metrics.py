@@ -11,6 +11,8 @@ from collections.abc import Callable
 from partita.metrics.registry import How, MetricName, Metrics, Row, avg_max, by_text, meter, prometheus
 from partita.metrics.sensor import Sensor
 from partita.net.metrics import NetworkMetrics
+from partita.producer.core import Sending
+from partita.protocol.messages.produce import ProduceRequest
 
 DOMAIN = "kafka.producer"
 PRODUCER, TOPIC, OWN = "producer-metrics", "producer-topic-metrics", "partita-producer-metrics"
@@ -33,8 +35,9 @@ SENSORS: tuple[tuple[str, tuple[Row, ...]], ...] = (
     ("record-send", meter("record-send", "records sent")),
     ("record-size", avg_max("record-size", "bytes of a record")),
     *((f"txn-{call}", (Row(f"txn-{call}-time-ns-total", How.TOTAL, f"nanoseconds inside {name}"),))
-      for call, name in (("init", "init_transactions"), ("begin", "begin"), ("send-offsets", "send_offsets"),
-                         ("commit", "commit"), ("abort", "abort"))),
+      for call, name in (("init", "init_transactions"), ("begin", "begin_transaction"),
+                         ("send-offsets", "send_offsets_to_transaction"),
+                         ("commit", "commit_transaction"), ("abort", "abort_transaction"))),
     ("records-per-request", (Row("records-per-request-avg", How.AVG, "average records of a request"),)),
 )  # fmt: skip
 OF_TOPIC: dict[str, tuple[Row, ...]] = {
@@ -73,6 +76,33 @@ class ProducerMetrics:
                 key: self._metrics.sensor(key, TOPIC, rows, topic=topic) for key, rows in OF_TOPIC.items()
             }
         sensors[sensor].record(value, now_ms)
+
+    def counted(self, sensor: str, value: float, topic: str, now_ms: float) -> None:
+        """Add one value to the sensor of this key and to that of a topic."""
+        self.record(sensor, value, now_ms)
+        self.of_topic(sensor, topic, value, now_ms)
+
+    def sent(self, sending: Sending, request: ProduceRequest, now_ms: float) -> None:
+        """Count a request that leaves: per batch, never per record."""
+        records = 0
+        built = {
+            (topic.name or topic.topic_id, part.index): len(part.records or b"")
+            for topic in request.topic_data
+            for part in topic.partition_data
+        }
+        for batch in sending.batches:
+            count, size = batch.builder.records_count, batch.builder.size_in_bytes
+            sent = built.get((batch.topic, batch.partition)) or built.get(
+                (sending.topic_ids.get(batch.topic, b""), batch.partition), size
+            )
+            records += count
+            self.counted("record-retry" if batch.attempts > 1 else "record-send", count, batch.topic, now_ms)
+            self.counted("compression-rate", sent / size, batch.topic, now_ms)
+            self.of_topic("byte", batch.topic, sent, now_ms)
+            self.record("batch-size", sent, now_ms)
+            self.record("record-size", size / max(1, count), now_ms)
+            self.record("record-queue-time", now_ms - batch.created_ms, now_ms)
+        self.record("records-per-request", records, now_ms)
 
     def names(self) -> set[MetricName]:
         """Every metric there is now."""

@@ -52,7 +52,7 @@ class TransactionCalls:
         if self._core.transactions is None:
             raise TransactionMisuseError("this producer has no transactions; give it a transactional_id")
         if self._core.is_closed:
-            raise ProducerClosedError("the producer is closed")
+            raise ProducerClosedError(self._core.closed_because)
         return self._core.transactions
 
     def begin(self) -> None:
@@ -75,7 +75,7 @@ class TransactionCalls:
         except TimeoutError:
             name = call.kind.value
             trouble = f" ({self._cluster.trouble})" if self._cluster.trouble is not None else ""
-            offsets = "; commit waits for the offsets, abort drops them"
+            offsets = "; commit_transaction waits for the offsets, abort_transaction drops them"
             again = offsets if call.kind is CallKind.SEND_OFFSETS else f"; call {name} again to learn how it ends"
             raise TransactionTimeoutError(
                 f"{name} did not end within max_block_ms {limit_ms}{trouble}{again}"
@@ -111,7 +111,7 @@ class TransactionCalls:
 async def carry_out(
     ask: Ask, transactions: Transactions, cluster: Cluster, guard: AbstractContextManager[object]
 ) -> None:
-    """Send one request to its coordinator and tell the transactions what came of it; `guard` is held meanwhile."""
+    """Send one request to its coordinator and pass the answer to the transactions, with `guard` held."""
     now = asyncio.get_running_loop().time
     try:
         connection = await cluster.coordinator_connection(ask.key, ask.key_type)

@@ -20,20 +20,20 @@ class Blocking(Protocol):
     """The calls of the blocking face that a block makes."""
 
     @property
-    def transaction_state(self) -> State: ...
-    def begin(self) -> None: ...
-    def commit(self) -> None: ...
-    def abort(self) -> None: ...
+    def transaction_state(self) -> State | None: ...
+    def begin_transaction(self) -> None: ...
+    def commit_transaction(self) -> None: ...
+    def abort_transaction(self) -> None: ...
 
 
 class Awaited(Protocol):
     """The calls of the asyncio face that a block makes."""
 
     @property
-    def transaction_state(self) -> State: ...
-    def begin(self) -> None: ...
-    async def commit(self) -> None: ...
-    async def abort(self) -> None: ...
+    def transaction_state(self) -> State | None: ...
+    def begin_transaction(self) -> None: ...
+    async def commit_transaction(self) -> None: ...
+    async def abort_transaction(self) -> None: ...
 
 
 B = TypeVar("B", bound=Blocking)
@@ -47,7 +47,7 @@ class TransactionBlock(Generic[B]):
         self._producer = producer
 
     def __enter__(self) -> B:
-        self._producer.begin()
+        self._producer.begin_transaction()
         return self._producer
 
     def __exit__(self, kind: _Kind, error: BaseException | None, trace: TracebackType | None) -> None:
@@ -55,12 +55,12 @@ class TransactionBlock(Generic[B]):
         if error is not None:
             if producer.transaction_state in OPEN:
                 with _kept(error):
-                    producer.abort()
+                    producer.abort_transaction()
         elif producer.transaction_state is not State.READY:
             try:
-                producer.commit()
+                producer.commit_transaction()
             except AbortableTransactionError:
-                producer.abort()
+                producer.abort_transaction()
                 raise
 
 
@@ -71,7 +71,7 @@ class AsyncTransactionBlock(Generic[A]):
         self._producer = producer
 
     async def __aenter__(self) -> A:
-        self._producer.begin()
+        self._producer.begin_transaction()
         return self._producer
 
     async def __aexit__(self, kind: _Kind, error: BaseException | None, trace: TracebackType | None) -> None:
@@ -79,12 +79,12 @@ class AsyncTransactionBlock(Generic[A]):
         if error is not None:
             if producer.transaction_state in OPEN:
                 with _kept(error):
-                    await _to_the_end(producer.abort())
+                    await _to_the_end(producer.abort_transaction())
         elif producer.transaction_state is not State.READY:
             try:
-                await _to_the_end(producer.commit())
+                await _to_the_end(producer.commit_transaction())
             except AbortableTransactionError:
-                await _to_the_end(producer.abort())
+                await _to_the_end(producer.abort_transaction())
                 raise
 
 

@@ -1,4 +1,4 @@
-"""What goes in and out of a transaction: calls of the application, requests to coordinators, offsets to commit."""
+"""The data of a transaction's rules: the application's calls, requests to coordinators, offsets to commit."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ GROUP, TRANSACTION = 0, 1
 
 
 class CallKind(Enum):
-    """What the application asked for; the value is the method's name."""
+    """The calls of the application; the value is the method's name."""
 
     INIT = "init_transactions"
-    SEND_OFFSETS = "send_offsets"
-    COMMIT = "commit"
-    ABORT = "abort"
+    SEND_OFFSETS = "send_offsets_to_transaction"
+    COMMIT = "commit_transaction"
+    ABORT = "abort_transaction"
 
 
 class Member(NamedTuple):
@@ -54,7 +54,7 @@ class Call:
     error: Exception | None = None
     callbacks: list[Callable[[], object]] = field(default_factory=list)
     offsets: dict[tuple[str, int], TxnOffset] = field(default_factory=dict)
-    """Of `send_offsets`: what is not committed yet."""
+    """Of `send_offsets_to_transaction`: what is not committed yet."""
     member: Member = NOBODY
 
 

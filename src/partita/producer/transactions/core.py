@@ -1,7 +1,7 @@
-"""The rules of a transactional producer: what it may do now, what it asks of coordinators, what an answer means.
+"""The rules of a transactional producer: the calls allowed now, the requests to coordinators, the effect of answers.
 
 The application's calls return a `Call`; `poll` gives the one request to send; answers come back by `on_answer` and
-`on_trouble`. The producer's core tells about batches. Mirrors TransactionManager of Kafka 4.3 (transactions.md 20).
+`on_trouble`. The producer's core reports on batches. Mirrors TransactionManager of Kafka 4.3 (transactions.md 20).
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class Transactions:
     def __init__(self, config: ProducerConfig) -> None:
         assert config.transactional_id is not None, "only a producer with transactional_id has transactions"
         self.transactional_id = config.transactional_id
-        self._user = config.user
+        self._config = config
         self.state = State.UNINITIALIZED
         self.producer: tuple[int, int] | None = None
         """Producer id and epoch; None before the first `init`."""
@@ -73,8 +73,8 @@ class Transactions:
 
     def begin(self) -> None:
         """Open a transaction; nothing is sent for it yet."""
-        self._need_no_call("begin")
-        self._need({State.READY}, "begin")
+        self._need_no_call("begin_transaction")
+        self._need({State.READY}, "begin_transaction")
         self._new.clear()
         self._added.clear()
         self._groups.clear()
@@ -83,7 +83,7 @@ class Transactions:
 
     def send_offsets(self, offsets: Offsets, member: Member) -> Call:
         """Commit a group's offsets with the transaction; done when the group's coordinator holds them."""
-        self._need({State.IN_TRANSACTION}, "send_offsets")
+        self._need({State.IN_TRANSACTION}, "send_offsets_to_transaction")
         call = Call(CallKind.SEND_OFFSETS, offsets=dict(offsets), member=member)
         if not offsets:
             self._end_call(call, None)
@@ -96,7 +96,7 @@ class Transactions:
         """Commit once every record and offset is in."""
         if (again := self._again(CallKind.COMMIT)) is not None:
             return again
-        self._need({State.IN_TRANSACTION}, "commit")
+        self._need({State.IN_TRANSACTION}, "commit_transaction")
         self._move(State.COMMITTING)
         return self._begin_call(CallKind.COMMIT)
 
@@ -105,7 +105,7 @@ class Transactions:
         if (again := self._again(CallKind.ABORT)) is not None:
             return again
         if self.state not in OPEN:
-            self._need({State.IN_TRANSACTION}, "abort")
+            self._need({State.IN_TRANSACTION}, "abort_transaction")
         self._move(State.ABORTING)
         self._error = None
         self._new.clear()
@@ -174,7 +174,7 @@ class Transactions:
     # The cluster
 
     def learn(self, features_epoch: int, level: int) -> None:
-        """A broker told the finalized level of transaction.version; older news is passed over."""
+        """Take the finalized level of transaction.version from a broker; older epochs are ignored."""
         if features_epoch >= self._features_epoch:
             self._features_epoch, self._level = features_epoch, level
 
@@ -362,7 +362,7 @@ class Transactions:
         known = ErrorCode(code)
         text = f"{ask.api} of transactional id {self.transactional_id!r}{f', {where}' if where else ''}"
         operation, names = self._right(known, ask, where)
-        error = error_for(known, f"{text}: {known.meaning}", operation=operation, names=names, user=self._user)
+        error = error_for(known, f"{text}: {known.meaning}", operation=operation, names=names, user=self._config.user)
         self._refused(ask, reaction(ask.api, known), error, now_ms)
 
     def _right(self, code: ErrorCode, ask: Ask, where: str) -> tuple[str, list[str]]:
@@ -456,7 +456,7 @@ class Transactions:
             self._end_call(call, error)
 
     def _again(self, kind: CallKind) -> Call | None:
-        """The same call that is still under way, or whose end nobody has heard."""
+        """The same call if it is still under way, or its end has not been fetched yet."""
         if self._pending is not None and self._pending.kind is kind:
             return self._pending
         self._need_no_call(kind.value)
@@ -473,7 +473,7 @@ class Transactions:
         """Raise the error that stands, or a misuse, unless the state is one of these."""
         if self.state in states:
             return
-        if self._error is not None and not (name == "begin" and self.state is State.ABORTABLE_ERROR):
+        if self._error is not None and not (name == "begin_transaction" and self.state is State.ABORTABLE_ERROR):
             raise self._error
         raise TransactionMisuseError(f"{name} cannot be called now: {_ADVICE[self.state]}")
 
@@ -495,12 +495,12 @@ _GRAVITY = (
 _ADVICE = {
     State.UNINITIALIZED: "call init_transactions first",
     State.INITIALIZING: "init_transactions is under way",
-    State.READY: "no transaction is open, or init_transactions was called already; begin one with begin, or with "
+    State.READY: "no transaction is open, or init_transactions was called already; call begin_transaction, or use "
     "`with producer.transaction():`",
-    State.IN_TRANSACTION: "a transaction is open; end it with commit or abort",
+    State.IN_TRANSACTION: "a transaction is open; end it with commit_transaction or abort_transaction",
     State.COMMITTING: "the transaction is being committed",
     State.ABORTING: "the transaction is being aborted",
-    State.ABORTABLE_ERROR: "the open transaction has failed; call abort",
+    State.ABORTABLE_ERROR: "the open transaction has failed; call abort_transaction",
     State.FATAL_ERROR: "the producer cannot go on; close it",
 }
 

@@ -1,4 +1,4 @@
-"""What an error code means for a transactional producer, by request.
+"""The reaction of a transactional producer to each error code, by request.
 
 Mirrors the handlers of TransactionManager and Sender.completeBatch of Kafka 4.3. (transactions.md 20.4)
 """
@@ -11,7 +11,7 @@ from partita.protocol.error_codes import ErrorCode
 
 
 class Reaction(Enum):
-    """What becomes of a request that was refused, and of the transaction."""
+    """The next step for a request that was refused, and for the transaction."""
 
     RETRY = "ask again"
     LOOK_UP = "find the coordinator, ask again"
@@ -89,7 +89,7 @@ OTHERWISE: dict[str, Reaction] = {
     "EndTxn": R.FATAL,
     "Produce": R.ABORTABLE,
 }
-"""What an error that the table does not name means, unless it is retriable."""
+"""The reaction to an error that the table does not name, unless it is retriable."""
 
 
 def reaction(api: str, code: ErrorCode) -> Reaction:

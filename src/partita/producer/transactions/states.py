@@ -35,4 +35,4 @@ MOVES: dict[State, frozenset[State]] = {
 """Each state and those that may follow it. From committing and aborting to initializing: the epoch is raised."""
 
 OPEN = frozenset({S.IN_TRANSACTION, S.ABORTABLE_ERROR})
-"""A transaction is open, and `abort` may end it."""
+"""A transaction is open, and `abort_transaction` may end it."""

@@ -1,4 +1,4 @@
-"""What needs the records of a batch and not only its header: the checks of LogValidator, and the search by timestamp.
+"""Operations that need the records of a batch, not only its header: LogValidator's checks, and search by timestamp.
 
 A batch inflates to a bounded size here, and its records are walked without an object for each. Upstream: LogValidator,
 FileRecords.
@@ -31,7 +31,7 @@ _ANY_TIME = 2**63 - 1
 
 @dataclass(frozen=True, slots=True)
 class RecordChecks:
-    """What to check. Timestamps outside `earliest` to `latest` are rejected; -1 is no timestamp and passes."""
+    """The checks to make. Timestamps outside `earliest` to `latest` are rejected; -1 is no timestamp and passes."""
 
     needs_key: bool = False
     earliest: int = -_ANY_TIME
@@ -47,12 +47,13 @@ def is_long(header: BatchHeader) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """What a batch holds: its largest timestamp, how many records were rejected and why, the places of the first."""
+    """A batch's largest timestamp, how many of its records were rejected and why, and the places of the first ones."""
 
     max_timestamp: int
     keyless_count: int
     mistimed_count: int
-    rejected: tuple[int, ...]
+    keyless: tuple[int, ...]
+    mistimed: tuple[int, ...]
 
 
 def check_records(batch: Buffer, checks: RecordChecks) -> Checked:
@@ -70,7 +71,9 @@ def check_records(batch: Buffer, checks: RecordChecks) -> Checked:
     if walk.fault is not None:
         raise InvalidBatch(ErrorCode.INVALID_RECORD, str(walk.fault))
     largest = header.max_timestamp if header.timestamp_type == LOG_APPEND_TIME else walk.max_timestamp
-    return Checked(largest, walk.keyless_count, walk.mistimed_count, tuple(walk.rejected()))
+    places = walk.rejected()
+    keyless, mistimed = tuple(p for p in places if p >= 0), tuple(~p for p in places if p < 0)
+    return Checked(largest, walk.keyless_count, walk.mistimed_count, keyless, mistimed)
 
 
 def first_at_or_after(

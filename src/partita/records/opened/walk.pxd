@@ -24,7 +24,7 @@ cdef class RecordWalk(RecordScanner):
         long long latest,
     )
 
-    @cython.locals(index=cython.int, has_key=cython.bint, timestamp=cython.longlong)
+    @cython.locals(index=cython.int, place=cython.int, has_key=cython.bint, timestamp=cython.longlong)
     cdef void check_all(
         self, long long base_timestamp, bint needs_key, bint in_order, long long earliest, long long latest
     ) noexcept nogil

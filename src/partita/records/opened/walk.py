@@ -18,7 +18,7 @@ if not cython.compiled:
     from partita.records.scanner import RecordScanner, wrapped
 
 REJECTED_MAX: int = 100
-"""How many rejected records are told apart; the others are counted."""
+"""Maximum number of rejected records that are listed; further ones are only counted."""
 
 
 class RecordWalk(RecordScanner):
@@ -75,15 +75,17 @@ class RecordWalk(RecordScanner):
                 return
             if timestamp > self.max_timestamp:
                 self.max_timestamp = timestamp
+            place = index
             if needs_key and not has_key:
                 self.keyless_count += 1
             elif timestamp != -1 and (timestamp < earliest or timestamp > latest):
                 self.mistimed_count += 1
+                place = ~index
             else:
                 index += 1
                 continue
             if self.rejected_count < REJECTED_MAX:
-                self.places[self.rejected_count] = index
+                self.places[self.rejected_count] = place
             self.rejected_count += 1
             index += 1
 
@@ -119,5 +121,5 @@ class RecordWalk(RecordScanner):
         return self.finish()
 
     def rejected(self) -> list[int]:
-        """The places of the first rejected records in the batch, at most REJECTED_MAX."""
+        """The places of the first rejected records in the batch, at most REJECTED_MAX; ~place of a mistimed one."""
         return [self.places[i] for i in range(min(self.rejected_count, REJECTED_MAX))]

@@ -10,18 +10,9 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import TypeAlias
 
-
-class ResourceType(IntEnum):
-    """What a right is about."""
-
-    UNKNOWN = 0
-    ANY = 1
-    TOPIC = 2
-    GROUP = 3
-    CLUSTER = 4
-    TRANSACTIONAL_ID = 5
-    DELEGATION_TOKEN = 6
-    USER = 7
+from partita.security.rights.operations import CLUSTER_NAME as CLUSTER_NAME
+from partita.security.rights.operations import Operation as Operation
+from partita.security.rights.operations import ResourceType as ResourceType
 
 
 class PatternType(IntEnum):
@@ -32,27 +23,6 @@ class PatternType(IntEnum):
     MATCH = 2
     LITERAL = 3
     PREFIXED = 4
-
-
-class Operation(IntEnum):
-    """What may be done to a resource."""
-
-    UNKNOWN = 0
-    ANY = 1
-    ALL = 2
-    READ = 3
-    WRITE = 4
-    CREATE = 5
-    DELETE = 6
-    ALTER = 7
-    DESCRIBE = 8
-    CLUSTER_ACTION = 9
-    DESCRIBE_CONFIGS = 10
-    ALTER_CONFIGS = 11
-    IDEMPOTENT_WRITE = 12
-    CREATE_TOKENS = 13
-    DESCRIBE_TOKENS = 14
-    TWO_PHASE_COMMIT = 15
 
 
 class Permission(IntEnum):
@@ -68,9 +38,6 @@ WILDCARD = "*"
 """As a literal resource name: every resource of the type. As a host: every host."""
 EVERYBODY = "User:*"
 """As a principal: every user."""
-CLUSTER_NAME = "kafka-cluster"
-"""The only name of a resource of type CLUSTER."""
-
 OPERATIONS: dict[ResourceType, tuple[Operation, ...]] = {
     ResourceType.TOPIC: (
         Operation.READ, Operation.WRITE, Operation.CREATE, Operation.DELETE, Operation.ALTER, Operation.DESCRIBE,
@@ -87,7 +54,7 @@ OPERATIONS: dict[ResourceType, tuple[Operation, ...]] = {
     ResourceType.DELEGATION_TOKEN: (Operation.DESCRIBE,),
     ResourceType.USER: (Operation.CREATE_TOKENS, Operation.DESCRIBE_TOKENS),
 }  # fmt: skip
-"""The operations each type has; what the fields of authorized operations tell of. (AclEntry.supportedOperations)"""
+"""Operations of each resource type, as in the fields of authorized operations. (AclEntry.supportedOperations)"""
 
 Key: TypeAlias = tuple[int, str, int, str, str, int, int]
 

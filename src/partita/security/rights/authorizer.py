@@ -126,7 +126,7 @@ class _Patterns:
                 del self.lengths[size]
 
     def fitting(self, name: str) -> Iterator[_ByPrincipal]:
-        """What is said of the name, pattern by pattern."""
+        """Yield the entries that apply to the name, pattern by pattern."""
         for literal in (name, WILDCARD) if name != WILDCARD else (name,):
             if literal in self.literal:
                 yield self.literal[literal]
@@ -144,7 +144,7 @@ class _Patterns:
 
 
 class Authorizer:
-    """The ACLs and what follows from them. Asks nobody and changes nothing else."""
+    """The ACLs and the decisions that follow from them. Free of IO."""
 
     def __init__(self, super_users: Iterable[str] = (), *, allow_everyone: bool = False) -> None:
         self.super_users = frozenset(super_users)
@@ -244,7 +244,7 @@ class Authorizer:
         return any(not _is_covered(acl, denied) for acl in of_permission[Permission.ALLOW])
 
     def operations(self, principal: str, host: str, resource_type: int, name: str = CLUSTER_NAME) -> int:
-        """What the principal may do to the resource, as bits: 1 << the operation's code."""
+        """Return the operations allowed to the principal on the resource, as bits: 1 << the operation's code."""
         supported = OPERATIONS[ResourceType(resource_type)]
         return sum(1 << op for op in map(int, supported) if self.allows(principal, host, op, resource_type, name))
 

@@ -1,4 +1,4 @@
-"""What a program over a consumer does: polls, works on what it gets for a while, commits in the way it was made to.
+"""A simulated program over a consumer: it polls, processes records for a while, and commits in its configured way.
 
 It is a generator: it yields how long it wants to sleep, or until when it waits for something to happen. Its callbacks
 take time.
@@ -13,8 +13,8 @@ from typing import Any
 from partita.consumer.core import ConsumerCore
 from partita.consumer.group.commits import Kind
 from partita.consumer.request import Assigned, Event, Lost, Operation, Request, Revoked
-from partita.consumer.topic_partition import OffsetAndMetadata, TopicPartition
 from partita.errors import FencedInstanceIdError, KafkaError, UnreleasedInstanceIdError
+from partita.offsets.topic_partition import OffsetAndMetadata, TopicPartition
 from partita.sim.rules.rule import RuleBroken
 from partita.sim.rules.watch import Watch
 from partita.sim.world.world import World
@@ -215,9 +215,9 @@ class Application:
         yield from self._sleep(100, 100)
 
     def _has_raised(self, error: BaseException | None) -> bool:
-        """What the shell raises from poll ends that poll. Being fenced ends an application here.
+        """Handle an error of poll, which ends that poll. Being fenced ends the application.
 
-        So does an instance id that another process has not released; whoever started it tries again later.
+        So does an instance id that another process has not released; the simulation starts it again later.
         """
         if error is None:
             return False

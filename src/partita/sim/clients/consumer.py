@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from partita.broker.api.apis import SERVED
 from partita.consumer.config import ConsumerConfig
 from partita.consumer.core import ConsumerCore
 from partita.consumer.request import Request
@@ -12,11 +13,13 @@ from partita.protocol.api_table import APIS
 from partita.protocol.framing import encode_request, read_response_header
 from partita.sim.clients.application import Application, Habits, Wait
 from partita.sim.rules.watch import Watch
-from partita.sim.world.network import Link, Network
+from partita.sim.world.network import NODES, Link, Network, Way
 from partita.sim.world.world import World
 
 CONNECT_FAILS_MS = 50
 FOREVER = 1 << 60
+_GROUP_LANE, _FETCH_LANE = 1, 2
+"""Connections: a parked join holds up nothing else, and neither does a fetch that waits."""
 
 
 @dataclass(slots=True)
@@ -95,7 +98,7 @@ class SimConsumer:
         now = self._world.now
         poll = self.core.poll(now)
         for node in self.core.take_drops():
-            self._drop(("coordinator", node.id))
+            self._drop(Way(node.id, _GROUP_LANE))
         for request in poll.requests:
             self._send(request)
         self._due_ms = now.mono_ms + poll.wait_ms
@@ -152,7 +155,8 @@ class SimConsumer:
     # Requests
 
     def _send(self, request: Request) -> None:
-        key: object = ("coordinator", request.node.id) if request.to_coordinator and request.node else "main"
+        node_id = self._world.dice.between(1, NODES) if request.node is None else request.node.id
+        key = Way(node_id, _GROUP_LANE if request.to_coordinator else _FETCH_LANE)
         wire = self._wires.get(key)
         if wire is None:
             link = self._network.connect(self, key)
@@ -161,7 +165,8 @@ class SimConsumer:
                 return
             wire = self._wires[key] = Wire(link)
         message = request.message
-        highest = min(message.MAX_VERSION, self._max_versions.get(message.API_KEY, message.MAX_VERSION))
+        served = min(SERVED[message.API_KEY].max_version, message.MAX_VERSION)
+        highest = min(served, self._max_versions.get(message.API_KEY, served))
         request.sent_at_ms = self._world.now.mono_ms
         request.version = highest if request.max_version is None else min(highest, request.max_version)
         self._correlation += 1

@@ -7,8 +7,12 @@ of `partita.sim.rules.offsets` and `partita.sim.rules.groups` judge what the bro
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from partita.protocol.framing import encode_request
+from partita.protocol.messages.create_topics import CreatableTopic, CreateTopicsRequest
 from partita.protocol.messages.delete_groups import DeleteGroupsRequest
+from partita.protocol.messages.delete_topics import DeleteTopicsRequest
 from partita.protocol.messages.offset_commit import (
     OffsetCommitRequest,
     OffsetCommitRequestPartition,
@@ -25,25 +29,26 @@ from partita.protocol.messages.offset_fetch import (
     OffsetFetchRequestTopics,
 )
 from partita.protocol.primitives import Message
-from partita.sim.broker.node import Broker
-from partita.sim.world.network import Link, Network
+from partita.sim.world.network import Link, Network, Way
 from partita.sim.world.world import World
 
 GROUP = "kept"
 TOPICS = ("z0", "z1")
-_PARTITIONS = 2
+PARTITIONS = 2
 _TOO_LONG = 5_000
 
 
 class Keeper:
-    """`ask` does one thing; `others` is the group of the consumers."""
+    """`ask` does one thing; `others` is the group of the consumers, `node` the one that coordinates both groups."""
 
-    def __init__(self, world: World, network: Network, broker: Broker, others: str) -> None:
+    def __init__(self, world: World, network: Network, others: str, node: Callable[[], int]) -> None:
         self.name = "keeper"
         self._world = world
         self._network = network
-        self._broker = broker
         self._others = others
+        self._node = node
+        self.may_delete: Callable[[str], bool] = lambda group_id: True
+        """Whether the consumers' group may be deleted now."""
         self._asked = 0
 
     def ask(self) -> None:
@@ -60,7 +65,7 @@ class Keeper:
         elif what < 94:
             self._delete_group(self._others if dice.chance(0.5) else GROUP)
         else:
-            self._broker.delete_topic(dice.choice(TOPICS))
+            self._delete_topic(dice.choice(TOPICS))
 
     def _commit(self) -> None:
         dice = self._world.dice
@@ -74,7 +79,7 @@ class Keeper:
                 committed_leader_epoch=dice.between(-1, 3) if version >= 6 else -1,
                 committed_metadata=metadata,
             )
-            for partition in range(dice.between(1, _PARTITIONS))
+            for partition in range(dice.between(1, PARTITIONS))
         ]
         topic = OffsetCommitRequestTopic(name=dice.choice(TOPICS), partitions=partitions)
         commit = OffsetCommitRequest(
@@ -83,23 +88,27 @@ class Keeper:
         self._send(commit, version)
 
     def _fetch(self) -> None:
-        topics = [OffsetFetchRequestTopics(name=name, partition_indexes=list(range(_PARTITIONS))) for name in TOPICS]
+        topics = [OffsetFetchRequestTopics(name=name, partition_indexes=list(range(PARTITIONS))) for name in TOPICS]
         asked = OffsetFetchRequestGroup(group_id=GROUP, topics=topics)
         self._send(OffsetFetchRequest(groups=[asked]), 9)
 
     def _delete_offsets(self, group_id: str, topic: str) -> None:
-        partitions = [OffsetDeleteRequestPartition(partition_index=self._world.dice.between(0, _PARTITIONS - 1))]
+        partitions = [OffsetDeleteRequestPartition(partition_index=self._world.dice.between(0, PARTITIONS - 1))]
         gone = OffsetDeleteRequestTopic(name=topic, partitions=partitions)
         self._send(OffsetDeleteRequest(group_id=group_id, topics=[gone]), 0)
 
     def _delete_group(self, group_id: str) -> None:
-        """An empty group of the consumers is deleted only when its end is durable: a crash would bring members back."""
-        log = self._broker.log
-        if group_id == GROUP or log.durable == log.end or self._broker.coordinator.members_of(group_id):
+        if group_id == GROUP or self.may_delete(group_id):
             self._send(DeleteGroupsRequest(groups_names=[group_id]), 2)
 
+    def _delete_topic(self, name: str) -> None:
+        """Delete a topic, and create it again a little later."""
+        self._send(DeleteTopicsRequest(topic_names=[name], timeout_ms=5_000), 4)
+        again = CreatableTopic(name=name, num_partitions=PARTITIONS, replication_factor=1)
+        self._world.after(self._world.dice.between(0, 2_000), self._send, CreateTopicsRequest(topics=[again]), 4)
+
     def _send(self, message: Message, version: int) -> None:
-        link = self._network.connect(self, f"keeper {self._asked}")
+        link = self._network.connect(self, Way(self._node(), self._asked))
         if link is not None:
             self._asked += 1
             self._world.saw(">", self.name, f"{type(message).__name__} v{version}")

@@ -6,6 +6,8 @@ for each request, waits for no answer, and has no membership of its own.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from partita.group.records.consumer_group import ConsumerGroup
 from partita.group.state.model import Group
 from partita.protocol.framing import encode_request
@@ -20,7 +22,7 @@ from partita.protocol.messages.offset_commit import (
 from partita.protocol.messages.sync_group import SyncGroupRequest
 from partita.protocol.primitives import Message
 from partita.sim.rules.watch import Watch
-from partita.sim.world.network import Link, Network
+from partita.sim.world.network import Link, Network, Way
 from partita.sim.world.world import World
 
 _VERSIONS = {
@@ -33,13 +35,14 @@ _VERSIONS = {
 
 
 class Stranger:
-    """`ask` sends one request that has to be refused, if the group has a past to speak of."""
+    """`ask` sends one request that has to be refused, if the group has a past; `node` coordinates it."""
 
-    def __init__(self, world: World, network: Network, watch: Watch) -> None:
+    def __init__(self, world: World, network: Network, watch: Watch, node: Callable[[], int]) -> None:
         self.name = "stranger"
         self._world = world
         self._network = network
         self._watch = watch
+        self._node = node
         self._asked = 0
 
     def ask(self) -> None:
@@ -51,7 +54,7 @@ class Stranger:
             message = self._message(group)
         else:
             return
-        link = self._network.connect(self, f"stranger {self._asked}") if message is not None else None
+        link = self._network.connect(self, Way(self._node(), self._asked)) if message is not None else None
         if message is None or link is None:
             return
         self._asked += 1
@@ -61,7 +64,7 @@ class Stranger:
         self._network.send(link, frame[4:])
 
     def _to_consumers(self, group: ConsumerGroup) -> Message:
-        """To a KIP-848 group: in an epoch that is over, or not begun; or with an instance id that somebody has."""
+        """Send to a KIP-848 group with a past or future epoch, or with an instance id that a member holds."""
         dice, group_id = self._world.dice, self._watch.group_id
         member = group.members[dice.choice(list(group.members))]
         epoch = dice.choice((max(1, member.epoch - 2), member.epoch + 1))

@@ -14,7 +14,7 @@ TopicPartition = tuple[str, int]
 
 
 class Progress:
-    """What has been processed of one partition by anybody: everything below `upto`, and `beyond`."""
+    """Offsets of one partition processed by any client: all below `upto`, and those in `beyond`."""
 
     __slots__ = ("beyond", "upto")
 
@@ -32,7 +32,7 @@ class Progress:
 
 
 class Seen:
-    """What one client was told."""
+    """Answers that one client received."""
 
     __slots__ = ("entry", "member_id", "owned", "owned_in", "position", "read")
 
@@ -50,7 +50,7 @@ class Seen:
 class ClientRules:
     """`is_member(member_id)` says what the coordinator believes; `entries(member_id)`, how often it was let in.
 
-    Whoever was removed and let in again under its id goes on with what it had until it hears so, and is a zombie.
+    A member that was removed and readmitted under its id keeps its partitions until it learns so, and is a zombie.
     """
 
     def __init__(self, is_member: Callable[[str], bool], entries: Callable[[str], int] = lambda member_id: 0) -> None:
@@ -92,8 +92,8 @@ class ClientRules:
     ) -> None:
         """A revoked-callback returned, as this member in this generation, or a lost-callback, without one.
 
-        What a cooperative member revokes when a generation begins is nobody else's before the next one, so a commit of
-        it in that generation is right.
+        Partitions that a cooperative member revokes when a generation begins get no other owner before the next one,
+        so a commit for them in that generation is valid.
         """
         seen = self._of(client)
         for tp in partitions:

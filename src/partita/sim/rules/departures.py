@@ -19,8 +19,8 @@ from partita.protocol.messages.join_group import JoinGroupRequest
 from partita.protocol.messages.leave_group import LeaveGroupRequest
 from partita.protocol.messages.sync_group import SyncGroupRequest
 from partita.protocol.primitives import Structure
-from partita.sim.broker.asked import Asked
 from partita.sim.rules.rule import must
+from partita.sim.world.asked import Asked
 
 _EPS_MS = 3_000
 _ALIVE = (ErrorCode.NONE, ErrorCode.REBALANCE_IN_PROGRESS)
@@ -29,11 +29,11 @@ _NEVER = 1 << 60
 
 @dataclass(slots=True)
 class _Watched:
-    """What is known of one member besides its records."""
+    """Facts about one member in addition to its records."""
 
     heard_ms: int
     has_to_join_ms: int = _NEVER
-    """Since when it has been told to join again."""
+    """Since when it has been asked to rejoin."""
     has_to_sync_ms: int = _NEVER
     revokes_ms: int = _NEVER
     """Since when it has had to give something up, in `revokes_in`."""

@@ -1,6 +1,6 @@
 """Rules of epochs in a KIP-848 group: who is answered, who is refused, and that no epoch goes back.
 
-S11 and S12 stale callers, S13 static members, S25 deletions, S26 what was told is stored, N5 what Stable means, N7
+S11 and S12 stale callers, S13 static members, S25 deletions, S26 answers are stored, N5 the meaning of Stable, N7
 epochs only grow, N9 members are answered, N10 a full request gets a full answer.
 What must happen is worked out from the group as it is before each request, in other words than the coordinator's.
 """
@@ -24,9 +24,9 @@ from partita.protocol.messages.offset_commit import OffsetCommitRequest, OffsetC
 from partita.protocol.messages.offset_delete import OffsetDeleteRequest, OffsetDeleteResponse
 from partita.protocol.messages.sync_group import SyncGroupRequest
 from partita.protocol.primitives import Structure
-from partita.sim.broker.asked import Asked
 from partita.sim.rules.groups import staleness
 from partita.sim.rules.rule import must
+from partita.sim.world.asked import Asked
 
 _NOT_A_MEMBER = (
     ErrorCode.UNKNOWN_MEMBER_ID,
@@ -60,8 +60,8 @@ class EpochRules:
         self._welcome: dict[int, None] = {}
         """Requests of members that are what they say they are."""
         self._seen = _Seen()
-        self._told: dict[str, int] = {}
-        """The epoch that each member was told last, while it is a member."""
+        self._sent: dict[str, int] = {}
+        """The newest epoch that each current member has received."""
 
     # What the broker is about to decide
 
@@ -130,16 +130,16 @@ class EpochRules:
     def _beat_answered(self, wire: ConsumerGroupHeartbeatRequest, response: ConsumerGroupHeartbeatResponse) -> None:
         member_id, epoch = response.member_id or wire.member_id, response.member_epoch
         if wire.member_epoch < 0:
-            self._told.pop(member_id, None)
+            self._sent.pop(member_id, None)
             must(epoch == wire.member_epoch, "N7", f"{member_id} leaves with {wire.member_epoch}, and hears {epoch}")
             return
         says_all = wire.topic_partitions is not None and wire.rebalance_timeout_ms != -1
         is_full = wire.member_epoch == 0 or (says_all and wire.subscribed_topic_names is not None)
         must(not is_full or response.assignment is not None, "N10", f"{member_id} says all and is told nothing")
-        last = self._told.get(member_id, 0)
+        last = self._sent.get(member_id, 0)
         must(epoch >= last, "N7", f"{member_id} is told epoch {epoch} after {last}")
         if member_id in self._seen.members:
-            self._told[member_id] = epoch
+            self._sent[member_id] = epoch
 
     # The group between two steps
 
@@ -148,7 +148,7 @@ class EpochRules:
         group = coordinator.consumer_groups.get(self.group_id)
         if group is None:
             self._seen = _Seen()
-            self._told.clear()
+            self._sent.clear()
             return
         seen = self._seen
         now = _Seen(group.epoch, group.assignment_epoch, {m.member_id: m.epoch for m in group.members.values()})
@@ -163,17 +163,17 @@ class EpochRules:
         if group.state is ConsumerGroupState.STABLE:
             for member in group.members.values():
                 _check_settled(group, member)
-        for gone in [member_id for member_id in self._told if member_id not in now.members]:
-            del self._told[gone]
+        for gone in [member_id for member_id in self._sent if member_id not in now.members]:
+            del self._sent[gone]
         self._seen = now
 
     def loaded(self, coordinator: GroupCoordinator) -> None:
-        """A coordinator has replayed the log: whoever was told an epoch still has it (S26)."""
+        """Check after a replay that members still have the epochs they received (S26)."""
         group = coordinator.consumer_groups.get(self.group_id)
         self._stale.clear()
         self._welcome.clear()
         if group is not None:
-            for member_id, epoch in self._told.items():
+            for member_id, epoch in self._sent.items():
                 member = group.members.get(member_id)
                 must(member is not None, "S26", f"{member_id} was told epoch {epoch}, and is no member after a load")
                 has = -1 if member is None else member.epoch

@@ -11,7 +11,7 @@ from partita.group.coordinator import GroupCoordinator
 from partita.group.requests import DeleteGroup
 from partita.group.state.model import COMPLETING, PREPARING, STABLE, Group, check
 from partita.protocol.error_codes import ErrorCode
-from partita.protocol.messages.delete_groups import DeletableGroupResult, DeleteGroupsRequest
+from partita.protocol.messages.delete_groups import DeletableGroupResult
 from partita.protocol.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
 from partita.protocol.messages.join_group import JoinGroupRequest, JoinGroupResponse
 from partita.protocol.messages.leave_group import LeaveGroupRequest, LeaveGroupResponse, MemberIdentity
@@ -19,8 +19,8 @@ from partita.protocol.messages.offset_commit import OffsetCommitRequest, OffsetC
 from partita.protocol.messages.offset_delete import OffsetDeleteRequest, OffsetDeleteResponse
 from partita.protocol.messages.sync_group import SyncGroupRequest, SyncGroupResponse
 from partita.protocol.primitives import Structure
-from partita.sim.broker.asked import Asked
 from partita.sim.rules.rule import must
+from partita.sim.world.asked import Asked
 
 _MEMBER_CALLS = (HeartbeatRequest, SyncGroupRequest, OffsetCommitRequest)
 
@@ -40,7 +40,7 @@ class GroupRules:
         self._known: dict[tuple[int, str], dict[str, int]] = {}
         """How many partitions each topic had for the member that assigned in this generation, as it did so."""
         self._last = 0
-        self._told = 0
+        self._sent = 0
         self._renamed: dict[str, str] = {}
         self._seen_ids: dict[str, None] = {}
         self._before_crash: tuple[object, ...] | None = None
@@ -101,7 +101,7 @@ class GroupRules:
 
     def _gone(self) -> None:
         """The group was deleted, or has expired: its generations begin again."""
-        self._last = self._told = 0
+        self._last = self._sent = 0
         for known in (self._leaders, self._given, self._subscribed, self._joined_by):
             known.clear()
 
@@ -156,7 +156,7 @@ class GroupRules:
         wire = asked.wire
         if reason and _succeeded(response):
             rule = "S12" if isinstance(wire, OffsetCommitRequest) else "S13" if "instance id" in reason else "S11"
-            rule = "S25" if isinstance(wire, DeleteGroupsRequest | OffsetDeleteRequest) else rule
+            rule = "S25" if isinstance(wire, DeleteGroup | OffsetDeleteRequest) else rule
             must(False, rule, f"{type(wire).__name__} {asked.number} succeeded, but {reason}")
         if isinstance(response, JoinGroupResponse) and response.error_code == ErrorCode.NONE:
             self._joined(response)
@@ -167,7 +167,7 @@ class GroupRules:
     def _joined(self, response: JoinGroupResponse) -> None:
         g, leader = response.generation_id, self._now_called(response.leader)
         must(g >= self._last, "S5", f"generation {g} is told after {self._last}")
-        must(g > self._told or g in self._leaders, "S5", f"generation {g} was told before the restart, and again")
+        must(g > self._sent or g in self._leaders, "S5", f"generation {g} was told before the restart, and again")
         self._last = g
         self._joined_by.setdefault(g, {})[response.member_id] = None
         first = self._leaders.setdefault(g, (leader, response.protocol_name))
@@ -220,8 +220,8 @@ class GroupRules:
         self._forget_what_was_lost(recovered, group)
 
     def _forget_what_was_lost(self, recovered: int, group: Group | None) -> None:
-        """What was told stays told: no later generation may have its number (S5)."""
-        self._told = max(self._told, self._last)
+        """Remember the generations sent to clients: no later generation may reuse their numbers (S5)."""
+        self._sent = max(self._sent, self._last)
         self._last = recovered
         for known in (self._leaders, self._given, self._subscribed, self._joined_by):
             for g in [g for g in known if g > recovered]:
@@ -272,6 +272,6 @@ def _succeeded(response: Structure) -> bool:
 
 
 def _facts(group: Group) -> tuple[object, ...]:
-    """What members may not see changed by a restart."""
+    """Return the state that a restart must not change for members."""
     members = {m.member_id: (m.instance_id, m.assignment, m.session_timeout_ms) for m in group.members.values()}
     return group.generation, group.leader_id, group.protocol_name, members

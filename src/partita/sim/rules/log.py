@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from partita.group.contract import Record
 from partita.group.coordinator import GroupCoordinator
 from partita.group.records.hard_state import HardState
 from partita.sim.rules.rule import must
@@ -17,12 +16,15 @@ class LogRules:
         self._mirror = HardState()
         self._appends = 0
 
-    def appended(self, records: tuple[Record, ...], coordinator: GroupCoordinator) -> None:
-        """The broker has appended a batch."""
-        for record in records:
-            self._mirror.replay(record)
+    def appended(self, batch: bytes) -> None:
+        """The log has one more batch."""
+        self._mirror.replay_batch(batch)
         self._appends += 1
-        if self._appends % _COMPARE_EVERY == 0:
+
+    def rests(self, coordinator: GroupCoordinator) -> None:
+        """All that was decided is in the log."""
+        if self._appends >= _COMPARE_EVERY:
+            self._appends = 0
             self._compare(coordinator, "a replay of the log gives another state")
 
     def crashing(self, coordinator: GroupCoordinator) -> None:

@@ -1,6 +1,6 @@
 """Rules of what members say and hear: S13 to S16 who is believed, kept and fenced, L2 to L4 when phases end.
 
-Facts of a member are those of its last join that was not refused; group and log must tell no others.
+Facts of a member are those of its last join that was not refused; group and log must agree with them.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from partita.protocol.messages.leave_group import LeaveGroupRequest
 from partita.protocol.messages.offset_commit import OffsetCommitRequest, OffsetCommitResponse
 from partita.protocol.messages.sync_group import SyncGroupRequest
 from partita.protocol.primitives import Structure
-from partita.sim.broker.asked import Asked
 from partita.sim.rules.rule import must
+from partita.sim.world.asked import Asked
 
 _ALIVE = (ErrorCode.NONE, ErrorCode.REBALANCE_IN_PROGRESS)
 _NOT_A_MEMBER = (
@@ -32,11 +32,11 @@ _NOT_A_MEMBER = (
 _NEEDS_ID_FROM = 4
 _EPS_MS = 3_000
 _GONE = -(1 << 40)
-"""When somebody was heard of who is no member any more."""
+"""Time of the last request that stands for former members."""
 
 
 class Facts(NamedTuple):
-    """What a member has said of itself."""
+    """Facts that a member has reported about itself."""
 
     protocols: Protocols
     session_ms: int
@@ -277,7 +277,7 @@ def _is_sign_of_life(asked: Asked, answer: Structure | None) -> bool:
 
 
 def _is_accepted(answer: Structure | None) -> bool:
-    """Not refused: still to be answered, or answered as to somebody who lives."""
+    """Whether the request was not refused: it is unanswered, or answered as for a live member."""
     if isinstance(answer, OffsetCommitResponse):
         return any(p.error_code == ErrorCode.NONE for topic in answer.topics for p in topic.partitions)
     return answer is None or getattr(answer, "error_code", ErrorCode.NONE) in _ALIVE

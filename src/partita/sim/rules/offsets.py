@@ -1,9 +1,9 @@
 """S20 to S25: committed offsets are registers, judged by requests and answers, and by what the group log takes.
 
-Writes are numbered as they are decided: commits, and whatever ends offsets. An acknowledged one is never forgotten; one
-that was refused for good never shows; one whose fate is unknown may show. Whoever reads gets the value (offset, leader
-epoch, metadata) of a write that is no older than any acknowledged before the question came, or read before. Nothing
-expires before its time or while its group has members.
+Writes are numbered as they are decided: commits, and deletions of offsets. An acknowledged write is never lost; one
+that was finally refused never shows; one with unknown outcome may show. A read returns the value (offset, leader epoch,
+metadata) of a write that is no older than any acknowledged before the request came, or read before. Nothing expires
+before its time or while its group has members.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ from partita.group.records.log_records import (
     read_offset_key,
     read_offset_value,
 )
-from partita.group.requests import DeleteGroup
+from partita.group.requests import DeleteGroup, FetchOffsets
 from partita.protocol.error_codes import ErrorCode
 from partita.protocol.messages.delete_groups import DeletableGroupResult
 from partita.protocol.messages.offset_commit import OffsetCommitRequest, OffsetCommitResponse
 from partita.protocol.messages.offset_delete import OffsetDeleteRequest, OffsetDeleteResponse
-from partita.protocol.messages.offset_fetch import OffsetFetchRequest, OffsetFetchResponseGroup
+from partita.protocol.messages.offset_fetch import OffsetFetchResponseGroup
 from partita.protocol.primitives import Structure
-from partita.sim.broker.asked import Asked
 from partita.sim.rules.rule import must
+from partita.sim.world.asked import Asked
 
 Key = tuple[str, str, int]
 """(group id, topic, partition)."""
@@ -44,7 +44,7 @@ _UNDECIDED = frozenset(
 
 
 class Value(NamedTuple):
-    """What is committed for a partition (S22: it comes back as it was given)."""
+    """Committed value of a partition (S22: it is returned unchanged)."""
 
     offset: int
     leader_epoch: int
@@ -81,7 +81,7 @@ class OffsetRules:
         """The broker is about to decide a request."""
         wire = asked.wire
         number = self._numbers[asked.number] = self._next()
-        if isinstance(wire, OffsetFetchRequest):
+        if isinstance(wire, FetchOffsets):
             self._floors_seen[number] = dict(self._floor)
         for key, value in self._asked_for(asked):
             self._writes.setdefault(key, {})[number] = value
@@ -101,8 +101,8 @@ class OffsetRules:
             for gone in wire.topics:
                 for part in gone.partitions:
                     yield (wire.group_id, gone.name, part.partition_index), NOTHING
-        elif isinstance(asked.request.message, DeleteGroup):
-            group_id = asked.request.message.group_id
+        elif isinstance(wire, DeleteGroup):
+            group_id = wire.group_id
             yield from [(key, NOTHING) for key in self._writes if key[0] == group_id]
 
     def answered(self, asked: Asked, response: Structure) -> None:
@@ -126,7 +126,7 @@ class OffsetRules:
                 self._fetched(number, response, floors)
 
     def crashed(self) -> None:
-        """Whoever was asking gets no answer."""
+        """Drop all pending requests, which get no answer."""
         self._floors_seen.clear()
         self._numbers.clear()
 

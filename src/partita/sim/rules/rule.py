@@ -4,7 +4,7 @@ from __future__ import annotations
 
 
 class RuleBroken(Exception):
-    """What must hold did not."""
+    """An invariant was violated."""
 
     def __init__(self, rule: str, what: str) -> None:
         super().__init__(f"{rule}: {what}")

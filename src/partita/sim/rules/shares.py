@@ -1,7 +1,7 @@
 """Rules of who has which partition in a KIP-848 group, by its records and by what members say and hear.
 
-N1 targets are disjoint and whole, N2 one owner (assigned or still to be given up), N3 the index of owners, N6 what a
-member is told is nobody else's any more, N11 a target is reached in few steps, N12 targets are not computed too often.
+N1 targets are disjoint and complete, N2 one owner (assigned or to be revoked), N3 the index of owners, N6 partitions
+sent to a member have no other owner, N11 a target is reached in few steps, N12 targets are not computed too often.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from partita.group.coordinator import GroupCoordinator
 from partita.group.records.consumer_group import ConsumerGroup, Partition
 from partita.group.records.consumer_log import ASSIGNMENT_KEY
 from partita.group.records.log_records import kind_of
-from partita.group.state.consumers import TopicImage
+from partita.group.state.consumers import TopicImage, Topics
 from partita.protocol.error_codes import ErrorCode
 from partita.protocol.messages.consumer_group_heartbeat import (
     ConsumerGroupHeartbeatRequest,
@@ -26,8 +26,8 @@ from partita.protocol.messages.consumer_group_log import ConsumerGroupCurrentMem
 from partita.protocol.messages.join_group import JoinGroupRequest
 from partita.protocol.messages.sync_group import SyncGroupRequest, SyncGroupResponse
 from partita.protocol.primitives import Structure
-from partita.sim.broker.asked import Asked
 from partita.sim.rules.rule import must
+from partita.sim.world.asked import Asked
 
 Owned: TypeAlias = frozenset[Partition]
 NOTHING: Owned = frozenset()
@@ -36,15 +36,18 @@ _STEPS = 4
 
 
 class ShareRules:
-    """One group. `image` are the topics that its coordinator sees; `is_uniform`: its assignor makes shares even."""
+    """One group. `image` are the topics that its coordinator sees, set for each life of the broker.
 
-    def __init__(self, group_id: str, image: TopicImage, interval_ms: int, *, is_uniform: bool) -> None:
+    `is_uniform`: its assignor makes shares even.
+    """
+
+    def __init__(self, group_id: str, interval_ms: int, *, is_uniform: bool) -> None:
         self.group_id = group_id
-        self._image = image
+        self.image: TopicImage = Topics()
         self._interval_ms = interval_ms
         self._is_uniform = is_uniform
         self._may_own: dict[str, Owned] = {}
-        """What each member may think that it owns: what it was told, less what it has not claimed any more."""
+        """Partitions that each member may believe it owns: those it received, less those it no longer reports."""
         self._joined: dict[str, int] = {}
         """The number of each member's last join: answers to what it asked before that count no more."""
         self._target: tuple[int, int] = (0, 0)
@@ -81,7 +84,7 @@ class ShareRules:
     def _by_id(self, named: Iterable[tuple[str, int]]) -> Owned:
         found = []
         for name, number in named:
-            topic = self._image.get(name)
+            topic = self.image.get(name)
             if topic is not None:
                 found.append((topic.topic_id, number))
         return frozenset(found)
@@ -150,15 +153,15 @@ class ShareRules:
             for partition in sorted(target):
                 other = owner.setdefault(partition, member_id)
                 must(other == member_id, "N1", f"{_short([partition])} is meant for {other} and for {member_id}")
-                must(self._image.name_of(partition[0]) in wanted, "N1", f"{member_id} is to have {_short([partition])}")
+                must(self.image.name_of(partition[0]) in wanted, "N1", f"{member_id} is to have {_short([partition])}")
 
     def _check_cover(self, group: ConsumerGroup) -> None:
-        """A target for the epoch of the group gives every partition to somebody, in even shares."""
+        """Check that a target for the group's epoch assigns every partition, in even shares."""
         topics = group.subscribed_topics()
         is_current = group.epoch == group.assignment_epoch and group.members and group.assigned_ms
-        if not is_current or metadata_hash(self._image, topics) != group.metadata_hash:
+        if not is_current or metadata_hash(self.image, topics) != group.metadata_hash:
             return
-        facts = [topic for name in topics if (topic := self._image.get(name)) is not None]
+        facts = [topic for name in topics if (topic := self.image.get(name)) is not None]
         everything = {(topic.topic_id, number) for topic in facts for number in range(topic.partitions)}
         given = {partition for member_id in group.members for partition in group.targets.get(member_id, ())}
         must(given == everything, "N1", f"nobody is to have {_short(sorted(everything - given))}")

@@ -10,7 +10,6 @@ from partita.group.config import GroupConfig
 from partita.group.contract import Record, Step
 from partita.group.coordinator import GroupCoordinator
 from partita.group.records.consumer_group import ConsumerGroup
-from partita.group.state.consumers import TopicImage
 from partita.group.state.model import Group
 from partita.protocol.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
 from partita.protocol.messages.join_group import JoinGroupResponse
@@ -19,7 +18,6 @@ from partita.protocol.messages.offset_commit import OffsetCommitRequest
 from partita.protocol.messages.offset_fetch import OffsetFetchResponse
 from partita.protocol.messages.sync_group import SyncGroupRequest
 from partita.protocol.primitives import Structure
-from partita.sim.broker.asked import Asked
 from partita.sim.rules.clients import ClientRules
 from partita.sim.rules.departures import DepartureRules
 from partita.sim.rules.epochs import EpochRules
@@ -29,19 +27,18 @@ from partita.sim.rules.members import MemberRules
 from partita.sim.rules.offsets import OffsetRules
 from partita.sim.rules.rule import must
 from partita.sim.rules.shares import ShareRules
+from partita.sim.world.asked import Asked
 from partita.sim.world.world import World
 
 
 @dataclass(frozen=True, slots=True)
 class Court:
-    """What the rules have to know of a simulation."""
+    """Facts about a simulation that the rules need."""
 
     eager: bool
     """Do members of the classic protocol give everything up before they join again?"""
     is_classic: bool
-    """Does nobody speak the consumer protocol?"""
-    image: TopicImage
-    """The topics that the coordinator sees."""
+    """Whether no member uses the consumer protocol."""
     is_uniform: bool = True
     """Does the coordinator's assignor make all shares even?"""
 
@@ -49,8 +46,8 @@ class Court:
 class Watch:
     """The rules of one simulation with one group of consumers.
 
-    Where somebody speaks the consumer protocol, the rules of KIP-848 groups judge; the rules of the classic protocol's
-    generations do so where nobody does.
+    If any member uses the consumer protocol, the rules of KIP-848 groups apply, otherwise the rules of the classic
+    protocol's generations.
     """
 
     def __init__(self, world: World, group_id: str, config: GroupConfig, court: Court) -> None:
@@ -61,7 +58,7 @@ class Watch:
         self.groups = GroupRules(group_id, eager=court.eager)
         self.epochs = EpochRules(group_id)
         interval_ms = config.group_consumer_assignment_interval_ms
-        self.shares = ShareRules(group_id, court.image, interval_ms, is_uniform=court.is_uniform)
+        self.shares = ShareRules(group_id, interval_ms, is_uniform=court.is_uniform)
         self.departures = DepartureRules(group_id, config)
         self.offsets = OffsetRules(config.offsets_retention_ms, config.offset_metadata_max_bytes)
         self.members = MemberRules(group_id, config)
@@ -71,8 +68,8 @@ class Watch:
         self._inside: frozenset[str] = frozenset()
         self._coordinator: GroupCoordinator | None = None
         self._open: dict[int, Asked] = {}
-        self._told: dict[str, int] = {}
-        """Of each member of the classic protocol, the generation that it was last told."""
+        self._sent: dict[str, int] = {}
+        """For each classic member, the newest generation it has received."""
         self._counts: dict[str, dict[str, int]] = {}
         """Of each client, the partitions of topics by its own metadata."""
 
@@ -102,7 +99,7 @@ class Watch:
         return next(iter(self._open.values()), None)
 
     def _is_member(self, member_id: str) -> bool:
-        """Of the current generation; whoever is not is a zombie until it hears so."""
+        """Whether the member is in the current generation; otherwise it is a zombie until it learns so."""
         consumers, group = self.consumer_group, self.group
         if consumers is not None:
             return member_id in consumers.members
@@ -110,7 +107,7 @@ class Watch:
             return False
         if self._is_classic:
             return self.groups.has_joined(member_id, group.generation)
-        return self._told.get(member_id) == group.generation
+        return self._sent.get(member_id) == group.generation
 
     # The broker's side
 
@@ -136,13 +133,14 @@ class Watch:
 
     def answered(self, asked: Asked, response: Structure) -> None:
         """The broker has answered a request."""
-        must(asked.frame is None, "S10", f"{type(asked.wire).__name__} is answered twice")
+        must(not asked.is_answered, "S10", f"{type(asked.wire).__name__} is answered twice")
+        asked.is_answered = True
         self._open.pop(asked.number, None)
         name = type(response).__name__
         error = getattr(response, "error_code", 0)
         if isinstance(response, JoinGroupResponse) and not error:
-            self._told[response.member_id] = response.generation_id
-        self._world.saw("=", asked.link.caller.name, f"{name} {int(error)}" if error else name)
+            self._sent[response.member_id] = response.generation_id
+        self._world.saw("=", asked.client, f"{name} {int(error)}" if error else name)
         if self._is_classic:
             self.groups.answered(asked, response)
             self.members.answered(asked, response)
@@ -152,15 +150,18 @@ class Watch:
             self.departures.answered(asked, response)
         self.offsets.answered(asked, response)
 
-    def appended(self, records: tuple[Record, ...], cause: Asked | str | None) -> None:
-        """The broker has appended a batch to its log: for a request, a deleted topic, or because something was due."""
-        assert self._coordinator is not None, "a coordinator is loaded before it appends"
-        self.log.appended(records, self._coordinator)
+    def dropped(self) -> None:
+        """A shard is over: every request that waited for it has its answer."""
+        waiting = [f"{type(asked.wire).__name__} of {asked.client}" for asked in self._open.values()]
+        must(not waiting, "S10", f"the shard is over, and there is no answer to {waiting}")
+
+    def appended(self, records: tuple[Record, ...], coordinator: GroupCoordinator, cause: Asked | str | None) -> None:
+        """Records were decided, to be appended: for a request, a deleted topic, or because something was due."""
         if self._is_classic:
             self.members.appended(records)
         else:
             self.shares.appended(records)
-        self.offsets.appended(records, self._coordinator, self._world.now.wall_ms, cause)
+        self.offsets.appended(records, coordinator, self._world.now.wall_ms, cause)
 
     def waking(self, coordinator: GroupCoordinator) -> None:
         """The broker is about to do what is due."""

@@ -9,17 +9,20 @@ from collections.abc import Sequence
 
 from partita.broker.storage.data_dir import MemoryStore
 from partita.log.durability import Durability
-from partita.log.storage import MemoryFile, MemoryStorage
+from partita.log.storage import MemoryFile, MemoryStorage, StorageFull
 from partita.protocol.primitives import Buffer
 from partita.sim.world.dice import Dice
 from partita.system_clock import SystemClock
+
+DISK_FULL = "the simulated disk is full"
 
 
 class SimFile(MemoryFile):
     """Bytes, and how many of them are durable."""
 
-    def __init__(self) -> None:
+    def __init__(self, disk: SimDisk) -> None:
         super().__init__(lambda size: bytearray(size))
+        self._disk = disk
         self.durable = 0
 
     def sync(self) -> None:
@@ -32,7 +35,9 @@ class SimFile(MemoryFile):
         self.durable = min(self.durable, self.size())
 
     def append(self, chunks: Sequence[Buffer]) -> None:
-        """Add bytes; they are not durable yet."""
+        """Add bytes; they are not durable yet. Raises StorageFull."""
+        if self._disk.is_full:
+            raise StorageFull(DISK_FULL)
         super().append(chunks)
 
 
@@ -42,11 +47,13 @@ class SimDisk(MemoryStorage):
     def __init__(self) -> None:
         super().__init__(lambda size: bytearray(size))
         self.catalogue: list[bytes] = []
+        self.is_full = False
+        """Whether appends to files find no room."""
 
     def open(self, name: str, *, create: bool = False) -> MemoryFile:
         """Return the file itself."""
         if create and name not in self._files:
-            self._files[name] = SimFile()
+            self._files[name] = SimFile(self)
             self._link(name)
         return super().open(name)
 
@@ -65,7 +72,7 @@ class SimDisk(MemoryStorage):
 
 
 class SimStore(MemoryStore):
-    """What one process keeps on the disk, under the durability `sync`."""
+    """The disk of one process, under the durability `sync`."""
 
     description = "simulated"
     root = "simulated"
@@ -74,11 +81,16 @@ class SimStore(MemoryStore):
         super().__init__()
         self._storage = self._group_storage = disk
         self._clock = clock
+        self._disk = disk
         self._catalogue = disk.catalogue
         self.durability = Durability.SYNC
         self.unclean = not was_clean
 
-    def append_catalogue(self, *lines: bytes, may_wait: bool = False) -> None:
+    def has_room_for_groups(self, size: int) -> bool:
+        """Whether the disk takes appends."""
+        return not self._disk.is_full
+
+    def append_catalogue(self, *lines: bytes, may_wait: bool = False, holds_appends: bool = False) -> None:
         """Add lines, durably."""
         self._catalogue += lines
 

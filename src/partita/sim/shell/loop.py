@@ -43,7 +43,7 @@ class VirtualClock(SystemClock):
 
 
 class VirtualLoop(asyncio.AbstractEventLoop):
-    """What of an event loop the broker uses. `on_turn` is called after each turn, outside of it."""
+    """The part of an event loop that the broker uses. `on_turn` is called after each turn, outside of it."""
 
     def __init__(self, world: World, on_turn: Callable[[], None]) -> None:
         self._world = world
@@ -54,7 +54,7 @@ class VirtualLoop(asyncio.AbstractEventLoop):
         self.work_ms = (0, 0)
         """Least and most virtual milliseconds that work for an executor takes."""
         self.failures: list[str] = []
-        """What was raised and reached nobody."""
+        """Exceptions that no caller has received."""
 
     def enter(self, call: Callable[..., object], *args: object) -> None:
         """Call something as a turn of the loop: what becomes ready by it runs, too."""
@@ -164,6 +164,6 @@ class VirtualLoop(asyncio.AbstractEventLoop):
         return self._is_stopped
 
     def call_exception_handler(self, context: dict[str, Any]) -> None:
-        """Keep what was raised and reached nobody, unless the process was killed meanwhile."""
+        """Keep an exception that no caller received, unless the process was killed meanwhile."""
         if not self._is_stopped:
             self.failures.append(f"{context.get('message')}: {context.get('exception')!r}")

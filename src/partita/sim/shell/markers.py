@@ -26,7 +26,7 @@ _REFUSALS = (
 
 
 _VERSION_2 = 2
-"""From here on a late copy of a marker is told from the marker of the next transaction."""
+"""First version in which a late copy of a marker differs from the marker of the next transaction."""
 
 
 class Markers:
@@ -42,7 +42,7 @@ class Markers:
 
     def take_seam(self) -> None:
         """Stand between the coordinator and the partitions in a new life of the process."""
-        transactions = self._process.services.transactions
+        transactions = self._process.services.transactions()
         sender = transactions.markers
         self._write, sender.write = sender.write, self.write
         self._ask, transactions.ask = transactions.ask, self.ask  # type: ignore[method-assign]  # the seam of verdicts

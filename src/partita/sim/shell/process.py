@@ -12,22 +12,21 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from itertools import count
 
+from partita.broker.api.context import Answer
+from partita.broker.api.services import Services
 from partita.broker.config import BrokerConfig
 from partita.broker.nodes import Cluster
 from partita.broker.options import Value
-from partita.broker.requests.context import Answer
 from partita.broker.requests.dispatch import Dispatcher, Exchange
-from partita.broker.services import Services
 from partita.broker.wire.contract import Answerer, Chunks, Parked
 from partita.broker.wire.listeners import PLAINTEXT, Endpoint
 from partita.broker.wire.memo import Memo
 from partita.security.principals import ANONYMOUS, KafkaPrincipal
-from partita.sim.shell.disk import SimDisk, SimStore
+from partita.sim.shell.disk import DISK_FULL, SimDisk, SimStore
 from partita.sim.shell.loop import VirtualClock, VirtualLoop
-from partita.sim.world.network import Link, Network, Way
+from partita.sim.world.network import NODES, Link, Network, Way
 from partita.sim.world.world import World
 
-NODES = 2
 PORT = 9092
 
 
@@ -47,6 +46,7 @@ class _Connection:
     def __init__(self, link: Link, answerer: Answerer, send: Callable[[Link, bytes], None]) -> None:
         self.client_host = "/127.0.0.1"
         self.principal: KafkaPrincipal = ANONYMOUS
+        self.is_lent = False
         self.recall = Memo(pause=_NoFaults()).recall(str(ANONYMOUS), self.client_host)
         self.closed = False
         self._link = link
@@ -88,8 +88,8 @@ class _Connection:
         for callback in callbacks:
             callback()
 
-    def identify(self, principal: KafkaPrincipal) -> None:
-        """Nobody logs in here."""
+    def identify(self, principal: KafkaPrincipal, *, is_lent: bool = False) -> None:
+        """Do nothing: the simulation has no logins."""
 
     def close(self) -> None:
         """No handler closes connections here."""
@@ -102,7 +102,7 @@ class _Connection:
         raise AssertionError(f"a connection is refused: {reason}")
 
     def answer_with(self, answerer: Answerer) -> None:
-        """Nobody logs in here."""
+        """Do nothing: the simulation has no logins."""
 
     def mute(self, seconds: float) -> None:
         """There are no quotas here."""
@@ -140,6 +140,8 @@ class Process:
         self.lives = 0
         self.sync_ms = (0, 0)
         """Least and most virtual milliseconds of a sync; a life takes it at its start."""
+        self.make_services: Callable[[Cluster], Services] = Services
+        """Called in each new life."""
         self.on_start: Callable[[], None] = lambda: None
         self.on_turn: Callable[[], None] = lambda: None
         self._connections: dict[Link, _Connection] = {}
@@ -159,7 +161,7 @@ class Process:
         self.cluster = Cluster(
             config, store, NODES, clock=self.clock, new_uuid=self._new_uuid, stopwatch=self.loop.time
         )
-        self.services = Services(self.cluster)
+        self.services = self.make_services(self.cluster)
         if not self.cluster.catalogue.cluster_id:
             self.cluster.catalogue.name_cluster("simulated")
         self.services.follow_topics()
@@ -223,7 +225,7 @@ class Process:
 
 
 class _Alarm(logging.Handler):
-    """Keeps what the broker logs with a traceback: a defect of ours."""
+    """Keeps what the broker logs with a traceback, or as an error other than that of a full disk: a defect of ours."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -231,8 +233,9 @@ class _Alarm(logging.Handler):
 
     def emit(self, record: logging.LogRecord) -> None:
         """Keep it if it is an error."""
-        if record.exc_info or record.levelno >= logging.ERROR:
-            self.heard.append(record.getMessage())
+        said = record.getMessage()
+        if record.exc_info or (record.levelno >= logging.ERROR and not said.endswith(DISK_FULL)):
+            self.heard.append(said)
 
 
 @contextmanager

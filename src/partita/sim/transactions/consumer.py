@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Generator
 
-from partita.broker.requests.apis import SERVED
+from partita.broker.api.apis import SERVED
 from partita.consumer.config import ConsumerConfig
 from partita.consumer.core import ConsumerCore
 from partita.consumer.request import Assigned, Lost, Request, Revoked
-from partita.consumer.topic_partition import TopicPartition
 from partita.errors import KafkaError
+from partita.offsets.topic_partition import TopicPartition
 from partita.producer.transactions.calls import Member
 from partita.records.batch import Record
 from partita.sim.transactions.client import REQUEST_TIMEOUT_MS, Client, Slot, Wait
@@ -33,7 +33,7 @@ class SimConsumer:
     # What scripts call
 
     def poll(self, wait_ms: int) -> Generator[Wait, None, dict[TopicPartition, list[Record]]]:
-        """Records that nobody has had yet, or none after a while. Raises KafkaError."""
+        """Return new records, or none after a while. Raises KafkaError."""
         core, world = self.core, self._client.world
         due_ms = world.now.mono_ms + wait_ms
         world.at(due_ms, self._client.turn)

@@ -20,7 +20,7 @@ _POLL_MS = 300
 
 
 def copy(stage: Stage, client: Client, partition: int, level: Level) -> Script:
-    """Copy an input partition, which nobody else copies, until the input is over."""
+    """Copy an input partition, as its only copier, until the input ends."""
     source: TopicPartition = ("in", partition)
     producer = produce(stage, client, f"copy{partition}", level)
     try:

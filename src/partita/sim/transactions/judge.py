@@ -1,7 +1,7 @@
-"""What must hold at the end of a run: of what was told, what was read, and what the logs hold.
+"""Invariants at the end of a run, over the answers to clients, the records read, and the logs.
 
 TI1 atomicity, TI2 no half view, TI3 order, TI4 zombies, TI5 one decision, TI8 the aborted index, TI11 exactly once,
-TI13 offsets, TI14 compaction.
+TI13 offsets, TI14 compaction, TI15 refused records (`bursts`).
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from collections.abc import Iterable
 
 from partita.group.records.log_records import OFFSET_KEY, kind_of, read_offset_key, read_offset_value
 from partita.sim.rules.rule import must
+from partita.sim.transactions.bursts import judge_bursts
 from partita.sim.transactions.ledger import Reading, Told, TopicPartition
 from partita.sim.transactions.model import Entry, LogModel
 from partita.sim.transactions.simulation import Simulation
@@ -43,6 +44,7 @@ class Judge:
             must(is_committed == was_committed, "TI4", f"{value} of a fenced producer: committed {is_committed} later")
         self._judge_copies()
         self._judge_plain()
+        judge_bursts(self._ledger.bursts, self._committed, has_forgotten=self._simulation.has_forgotten)
         self._judge_aborted_index()
         self._judge_offsets()
 
@@ -62,7 +64,7 @@ class Judge:
         must(all(count <= 1 for count in found), "TI3", f"{where}: some of it is there twice")
 
     def _is_lost(self, told: Told, where: TopicPartition) -> bool:
-        """Whether records may be missing: their topic was deleted, or somebody aborted this part of it by hand."""
+        """Whether records may be missing: their topic was deleted, or this part of it was aborted by hand."""
         watch = self._simulation.watch
         if where == BRIEF and watch.was_deleted:
             return True
@@ -84,7 +86,7 @@ class Judge:
                     last[life] = place
 
     def judge_readings(self) -> None:
-        """TI2: whoever read committed records read those, whole, from where it began to where it is."""
+        """TI2: each read_committed reader got exactly the committed records between its start and its position."""
         for reading in self._ledger.readings:
             there = [(e.offset, _text(e)) for e in self._committed.get(reading.partition, ())]
             wanted = [one for one in there if reading.start <= one[0] < reading.position]
@@ -152,7 +154,7 @@ class Judge:
             must(not mixed, "TI5", f"committed and aborted: {mixed[:3]}")
 
     def offsets(self) -> Offsets:
-        """What the batches of the offsets topic say is committed."""
+        """Return the committed offsets according to the batches of the offsets topic."""
         model = self._models.get((OFFSETS_TOPIC, 0), LogModel())
         found: dict[tuple[str, TopicPartition], tuple[int, int]] = {}
         for entry in model.in_effect():
@@ -174,7 +176,7 @@ class Judge:
             for one in self._ledger.transactions
             for (group, where), offset in one.offsets.items()
         }
-        runner = self._simulation.process.services.groups.runners[0]
+        runner = self._simulation.process.services.groups().runners[0]
         hard = runner.coordinator.hard_state
         wanted = self.offsets()
         for (group, where), offset in wanted.items():

@@ -1,9 +1,12 @@
-"""What clients were told of their transactions, and what they read."""
+"""Records the answers that clients got about their transactions, and the records they read."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 from typing import TypeAlias
+
+from partita.producer.delivery import Delivery
+from partita.protocol.error_codes import ErrorCode
 
 TopicPartition: TypeAlias = tuple[str, int]
 
@@ -22,7 +25,7 @@ class Told:
     producer: tuple[int, int] | None = None
     """Producer id and epoch at its begin."""
     outcome: bool | None = None
-    """True: told committed; False: told aborted; None: told nothing."""
+    """True: reported committed; False: reported aborted; None: no report."""
     is_commit_asked: bool = False
 
     @property
@@ -33,13 +36,24 @@ class Told:
 
 @dataclass(slots=True, eq=False)
 class Reading:
-    """What one reader got of one partition, from where on and up to where."""
+    """Records that one reader got from one partition, and their range of offsets."""
 
     life: str
     partition: TopicPartition
     start: int
     position: int
     read: list[tuple[int, str]] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Sent:
+    """A record without a transaction, and the error that is due for it; NONE for one that the broker has to take."""
+
+    life: str
+    where: TopicPartition
+    value: str
+    refusal: ErrorCode
+    delivery: Delivery
 
 
 @dataclass(slots=True)
@@ -49,11 +63,13 @@ class Ledger:
     transactions: list[Told] = field(default_factory=list)
     readings: list[Reading] = field(default_factory=list)
     epochs: dict[int, tuple[str, int, str]] = field(default_factory=dict)
-    """Of producer ids: the transactional id, the last epoch that a client was told, and which client."""
+    """By producer id: the transactional id, the newest epoch that a client received, and that client."""
     fenced: list[tuple[str, bool]] = field(default_factory=list)
     """Values of producers that were fenced, and whether they were committed at that moment."""
     plain: list[tuple[TopicPartition, str]] = field(default_factory=list)
     """Records without a transaction that were acknowledged."""
+    bursts: list[Sent] = field(default_factory=list)
+    """In the order they were sent in."""
 
     def begin(self, life: str, transactional_id: str) -> Told:
         """One more transaction."""

@@ -16,11 +16,11 @@ from partita.protocol.messages.write_txn_markers import (
     WritableTxnMarkerTopic,
     WriteTxnMarkersRequest,
 )
-from partita.sim.shell.process import NODES
 from partita.sim.transactions.client import Client, Slot
 from partita.sim.transactions.simulation import Simulation
-from partita.sim.transactions.stage import GROWING, PARTITIONS
+from partita.sim.transactions.stage import GROWING, PARTITIONS, STRICT
 from partita.sim.transactions.watch import BRIEF, OFFSETS_TOPIC, STATE_TOPIC
+from partita.sim.world.network import NODES
 from partita.sim.world.network_faults import NetworkFaults
 from partita.sim.world.storms import Storms
 
@@ -52,7 +52,7 @@ class Mischief:
         self._set_wall_back(-self._behind_ms)
 
     def _next_deadline_ms(self) -> int | None:
-        runner = self._process.services.transactions.runners.get(0) if self._process.is_up else None
+        runner = self._process.services.transactions().runners.get(0) if self._process.is_up else None
         return None if runner is None else runner.coordinator.next_deadline_ms()
 
     def _cause(self, kind: str) -> None:
@@ -68,7 +68,7 @@ class Mischief:
     # Kinds: clients
 
     def cut_client(self) -> None:
-        """A client reaches nobody for a while."""
+        """Cut a client off from the network for a while."""
         if client := self._client():
             self._network_faults.cut(client.name)
 
@@ -117,7 +117,8 @@ class Mischief:
 
     def move_data(self) -> None:
         """Another node leads a data partition."""
-        self._move(*self._world.dice.choice((*self._simulation.stage.data, *self._simulation.stage.inputs, ("out", 0))))
+        stage = self._simulation.stage
+        self._move(*self._world.dice.choice((*stage.data, *stage.inputs, ("out", 0), *STRICT)))
 
     def _move(self, topic: str, index: int) -> None:
         def move() -> None:
@@ -131,7 +132,7 @@ class Mischief:
 
     def refuse_append(self) -> None:
         """The next record of the state topic is refused."""
-        runner = self._process.services.transactions.runners.get(0) if self._process.is_up else None
+        runner = self._process.services.transactions().runners.get(0) if self._process.is_up else None
         if runner is not None:
             runner.refuse_next_append = self._world.dice.choice(_REFUSALS)
             self._saw(f"the next state record is refused with {runner.refuse_next_append.name}")
@@ -191,7 +192,7 @@ class Mischief:
         self._process.enter(delete)
 
     def delete_topic(self) -> None:
-        """A topic goes, whatever is open in it; often somebody creates it again."""
+        """Delete a topic, even with open transactions in it; often create it again."""
         topic = BRIEF[0]
         self._saw(f"{topic} is deleted")
         message = DeleteTopicsRequest(topic_names=[topic], timeout_ms=5_000)
@@ -225,12 +226,12 @@ class Mischief:
         def change() -> None:
             level = self._simulation.stage.level = self._world.dice.choice((0, 2))
             self._saw(f"transaction.version has level {level}")
-            self._process.cluster.catalogue.configure_broker(_LEVEL, level)
+            self._process.cluster.catalogue.configure_broker({_LEVEL: level})
 
         self._process.enter(change)
 
     def forge_marker(self) -> None:
-        """Somebody writes a marker for an open transaction: by hand, as the tool does, or one that is to be refused."""
+        """Write a marker for an open transaction, as the command-line tool does, or one that must be refused."""
         watch, dice = self._simulation.watch, self._world.dice
         found = [(name, one) for name in self._simulation.stage.data for one in watch.model(name).open_producers()]
         if not self._process.is_up or not found:
@@ -260,4 +261,4 @@ class Mischief:
 
 
 def _heard(slot: Slot) -> None:
-    """What the request came to is seen in the logs."""
+    """Ignore the answer: the logs show the outcome of the request."""

@@ -111,7 +111,7 @@ class LogModel:
         return found
 
     def committed(self) -> list[Entry]:
-        """What is committed, and plain records, by offset; open transactions count as aborted."""
+        """Return committed and plain records by offset; open transactions count as aborted."""
         return sorted(self.in_effect())
 
     def aborted(self) -> list[tuple[int, int, int]]:

@@ -1,4 +1,4 @@
-"""What goes wrong in a simulation of transactions, drawn from its seed, and the shape of the run."""
+"""The faults of a simulation of transactions, drawn from its seed, and the shape of the run."""
 
 from __future__ import annotations
 

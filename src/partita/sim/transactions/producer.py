@@ -23,7 +23,7 @@ Answered = Callable[["SimProducer", "InitProducerIdRequest | EndTxnRequest", obj
 
 
 class SimProducer:
-    """The producer of a client. `level` tells the brokers' transaction.version as the client sees it."""
+    """The producer of a client. `level` is the brokers' transaction.version as the client sees it."""
 
     def __init__(self, client: Client, level: Callable[[], int], on_answer: Answered, **options: object) -> None:
         self.client = client
@@ -43,11 +43,14 @@ class SimProducer:
 
     # What scripts call
 
-    def send(self, topic: str, partition: int, value: str, key: str | None = None) -> Delivery:
+    def send(
+        self, topic: str, partition: int, value: str, key: str | None = None, timestamp: int | None = None
+    ) -> Delivery:
         """Take a record in. Raises KafkaError."""
         now = self.client.world.now
         encoded = None if key is None else key.encode()
-        delivery = Delivery(NewRecord(topic, encoded, value.encode(), (), now.wall_ms, partition))
+        when_ms = now.wall_ms if timestamp is None else timestamp
+        delivery = Delivery(NewRecord(topic, encoded, value.encode(), (), when_ms, partition))
         self.core.add(delivery, now.mono_ms)
         return delivery
 

@@ -1,4 +1,4 @@
-"""What must happen once nothing goes wrong any more, and then the judgement of everything.
+"""Liveness rules once all faults have ended, followed by the final checks.
 
 TL1 no transaction hangs, TL2 every transactional id comes to rest, TL3 every id can be used, TL4 groups can be read,
 TL5 nothing waits in the broker, TL6 every client comes to an end.
@@ -18,8 +18,8 @@ _STEP_MS = 500
 _STOPS_MS = 100_000
 """Within this everything ends: a record's delivery timeout, then that of its transaction, with requests of 5 s."""
 _OUTLIVED_MS = 50_000
-"""What each member with a successor may add: it is fenced once it has a partition, which then waits for the session of
-45 s and the next heartbeat."""
+"""Extra time for each member with a successor: it is fenced once it has a partition, which then waits for the session
+of 45 s and the next heartbeat."""
 _FRESH_MS = 5_000
 
 
@@ -31,7 +31,7 @@ class ProgressRules:
         self._world = simulation.world
 
     def judge(self) -> None:
-        """Demand that everything ends, that every id can be used again, and that what is there is what was told."""
+        """Check that all work ends, that every id can be used again, and that the logs agree with the answers."""
         simulation = self._simulation
         self._run(2_000)
         simulation.stage.is_producing = False
@@ -70,7 +70,7 @@ class ProgressRules:
         busy = [c.name for c in simulation.clients if not c.is_over and not c.name.startswith("r")]
         if busy or simulation.starting:
             return "TL6", f"{busy} have not come to an end"
-        runner = process.services.transactions.runners.get(0)
+        runner = process.services.transactions().runners.get(0)
         if runner is None or runner.error is not ErrorCode.NONE:
             return "TL2", "the transactions are not loaded"
         for name, entry in runner.coordinator.entries.items():
@@ -82,7 +82,7 @@ class ProgressRules:
                 if log.last_stable_offset < log.log_end_offset:
                     where = f"{topic.name}-{partition.index}"
                     return "TL1", f"{where} is held at {log.last_stable_offset} of {log.log_end_offset}"
-        if waiting := process.services.transactions.markers.count_waiting():
+        if waiting := process.services.transactions().markers.count_waiting():
             return "TL5", f"{waiting} markers wait"
         return None
 

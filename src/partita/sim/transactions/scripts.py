@@ -1,4 +1,4 @@
-"""What the clients of a simulation of transactions do: writers, feeders and readers. (Copiers: `copiers`.)"""
+"""Scripts of the clients in a simulation of transactions: writers, feeders and readers. (Copiers: `copiers`.)"""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from partita.protocol.messages.offset_fetch import (
 )
 from partita.records.fetched_batches import FetchedBatches, FetchedRecords
 from partita.sim.rules.rule import must
+from partita.sim.transactions.bursts import send_bursts
 from partita.sim.transactions.client import RETRY_MS, Client, Script, Wait
 from partita.sim.transactions.ledger import Reading, Told, TopicPartition
 from partita.sim.transactions.producer import SimProducer
@@ -27,12 +28,12 @@ READ_COMMITTED = 1
 FETCH_VERSION, OFFSET_FETCH_VERSION = 12, 8
 GROUPS = ("g0", "g1")
 Level: TypeAlias = Callable[[], int]
-"""What a client takes the level of transaction.version to be."""
+"""Level of transaction.version that a client assumes."""
 Records: TypeAlias = list[tuple[int, str]]
 """Offsets and values."""
 
 
-def produce(stage: Stage, client: Client, transactional_id: str | None, level: Level) -> SimProducer:
+def produce(stage: Stage, client: Client, transactional_id: str | None, level: Level, **more: object) -> SimProducer:
     """The producer of a client."""
     plan = stage.plan
     options: dict[str, object] = {
@@ -41,6 +42,7 @@ def produce(stage: Stage, client: Client, transactional_id: str | None, level: L
         "request_timeout_ms": 5_000,
         "delivery_timeout_ms": stage.world.dice.choice((8_000, 60_000)),
         "max_block_ms": 20_000,
+        **more,
     }
     if transactional_id is not None:
         options |= {"transactional_id": transactional_id, "transaction_timeout_ms": plan.transaction_ms}
@@ -125,6 +127,17 @@ def feed(stage: Stage, client: Client) -> Script:
         if delivery.failure() is None:
             stage.ledger.plain.append((where, value))
         yield client.pause_for(stage.world.dice.between(0, 200))
+
+
+def burst(stage: Stage, client: Client) -> Script:
+    """Send bursts of records, some of which are refused."""
+    dice = stage.world.dice
+    options: dict[str, object] = {
+        "batch_size": dice.choice((100, 600, 16_384)),
+        "max_in_flight_requests_per_connection": dice.choice((1, 2, 5)),
+        "compression_type": dice.choice(("none", "gzip")),
+    }
+    return send_bursts(stage, client, produce(stage, client, None, lambda: 0, **options))
 
 
 def committed(client: Client, source: TopicPartition) -> Generator[Wait, None, int]:

@@ -1,4 +1,4 @@
-"""Everything in one run: the world, the broker's process, the clients and what they are told."""
+"""All parts of one run: the world, the broker's process, the clients and the answers they get."""
 
 from __future__ import annotations
 
@@ -8,15 +8,16 @@ from functools import partial
 from partita.broker.options import Value
 from partita.records.builder import build_batch
 from partita.sim.shell.markers import Markers
-from partita.sim.shell.process import NODES, Process
+from partita.sim.shell.process import Process
 from partita.sim.transactions import copiers, scripts
+from partita.sim.transactions.bursts import MAX_MESSAGE_BYTES
 from partita.sim.transactions.client import Client, Script
 from partita.sim.transactions.ledger import Ledger
 from partita.sim.transactions.plan import Plan
 from partita.sim.transactions.scripts import Level
-from partita.sim.transactions.stage import GROWING, INPUTS, PARTITIONS, Stage
+from partita.sim.transactions.stage import GROWING, INPUTS, PARTITIONS, STRICT, Stage
 from partita.sim.transactions.watch import STATE_TOPIC, Watch
-from partita.sim.world.network import Network
+from partita.sim.world.network import NODES, Network
 from partita.sim.world.trace import Trace
 from partita.sim.world.world import World
 from partita.transactions.log_records import record_of
@@ -90,6 +91,7 @@ class Simulation:
         seats |= {f"copy{n}": partial(self._copier, n) for n in range(plan.copiers)}
         seats |= {f"r{n}": lambda client, _: scripts.read(self.stage, client) for n in range(plan.readers)}
         seats["feed"] = lambda client, _: scripts.feed(self.stage, client)
+        seats["burst"] = lambda client, _: scripts.burst(self.stage, client)
         return seats
 
     def _writer(self, transactional_id: str, client: Client, level: Level) -> Script:
@@ -151,11 +153,20 @@ class Simulation:
             client.resume()
 
 
+_DAY_MS = 86_400_000
 _TOPICS: dict[str, tuple[int, dict[str, Value]]] = {
     GROWING: (PARTITIONS, {}),
     "in": (INPUTS, {}),
     "out": (1, {}),
     "brief": (1, {}),
+    STRICT[0][0]: (
+        len(STRICT),
+        {
+            "cleanup.policy": ("compact",),
+            "max.message.bytes": MAX_MESSAGE_BYTES,
+            "message.timestamp.after.max.ms": 10 * _DAY_MS,  # clocks of brokers are set back
+        },
+    ),
     "kept": (
         1,
         {

@@ -1,4 +1,4 @@
-"""What the clients of one run share: the world, what it is to do, what they were told."""
+"""State shared by the clients of one run: the world, the plan, and the answers they got."""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ from partita.sim.world.world import World
 PARTITIONS, INPUTS = 4, 2
 GROWING = "t"
 """The topic that may get more partitions."""
+STRICT: tuple[TopicPartition, ...] = (("strict", 0), ("strict", 1))
+"""Partitions of a topic that refuses large batches, and records without a key."""
 COPIERS = "copiers"
 """The copiers' group."""
 
@@ -31,12 +33,12 @@ class Stage:
 
     @property
     def data(self) -> tuple[TopicPartition, ...]:
-        """What readers read."""
+        """Partitions that readers read."""
         return (*self.growing, ("kept", 0))
 
     @property
     def written(self) -> tuple[TopicPartition, ...]:
-        """What writers write to; nobody reads what may be deleted."""
+        """Partitions that writers write to; those that may be deleted have no readers."""
         return (*self.data, BRIEF)
 
     def grow(self, count: int) -> None:

@@ -1,4 +1,4 @@
-"""What must hold after every turn of the broker, and of every answer: safety rules of transactions.
+"""Safety rules of transactions, checked after every turn of the broker and for every answer.
 
 Numbers are those of the rules: TI5 one decision, TI6 markers follow decisions, TI7 known partitions, TI8 the last
 stable offset and the aborted index, TI9 epochs, TI10 replay, TI12 answers.
@@ -36,22 +36,22 @@ class Watch:
         self._ledger = ledger
         self.models: dict[TopicPartition, LogModel] = {}
         self._states: list[tuple[int, Transaction | None, str]] = []
-        """What the state topic holds: offset, value, transactional id."""
+        """Contents of the state topic: offset, value, transactional id."""
         self._by_producer: dict[int, list[tuple[int, Transaction]]] = {}
         """The same by producer id: offset and value."""
         self._stable: dict[TopicPartition, tuple[int, int]] = {}
         self._seen: dict[TopicPartition, tuple[int, int, int, int]] = {}
         self._known_partitions: list[tuple[TopicPartition, Partition]] = []
         self._durable_end = 0
-        """What of the state topic was on the disk when this life began."""
+        """End of the part of the state topic that was on disk when this process started."""
         self._turns = 0
         self.was_deleted = False
-        """Whether `BRIEF` was deleted; then nobody expects to find there what was written to it."""
+        """Whether `BRIEF` was deleted; then its records are not expected to be there."""
         self.forged: dict[tuple[TopicPartition, int, int], bool] = {}
         """Markers that no coordinator sent, by partition, producer id and epoch: whether they may end a transaction."""
 
     def model(self, partition: TopicPartition) -> LogModel:
-        """What is known of a partition's log."""
+        """Facts about a partition's log."""
         return self.models.setdefault(partition, LogModel())
 
     def turned(self) -> None:
@@ -99,8 +99,8 @@ class Watch:
         return 0 if partition is None else partition.log.log_start_offset
 
     def committed(self, group: str, where: TopicPartition) -> int:
-        """What a group has committed, as its shard says; -1 while there is none to say."""
-        runner = self._process.services.groups.runners.get(0) if self._process.is_up else None
+        """Return a group's committed offset from its shard; -1 while there is no shard to ask."""
+        runner = self._process.services.groups().runners.get(0) if self._process.is_up else None
         found = None if runner is None else runner.coordinator.hard_state.committed(group, where)
         return -1 if found is None else found.offset
 
@@ -187,7 +187,7 @@ class Watch:
     def check_replay(self) -> None:
         """TI10: what is durable gives what the coordinator has in memory."""
         process = self._process
-        runner = process.services.transactions.runners.get(0)
+        runner = process.services.transactions().runners.get(0)
         if runner is None or runner.error is not ErrorCode.NONE:
             return
         high = runner.partition.log.high_watermark
@@ -204,7 +204,7 @@ class Watch:
     # Answers
 
     def answered(self, producer: SimProducer, asked: InitProducerIdRequest | EndTxnRequest, answer: object) -> None:
-        """A client was told a producer id and an epoch, or the end of a transaction."""
+        """Record that a client received a producer id and epoch, or the end of a transaction."""
         match answer:
             case InitProducerIdResponse():
                 self._told(producer, asked.transactional_id or "", answer.producer_id, answer.producer_epoch)
@@ -266,6 +266,6 @@ class Watch:
 
 
 def _lasting(transaction: Transaction) -> tuple[object, ...]:
-    """What the log keeps of a transaction."""
+    """Return the part of a transaction that the log keeps."""
     of = transaction
     return (of.producer_id, of.epoch, of.state, of.partitions, of.start_ms, of.timeout_ms, of.updated_ms)

@@ -11,6 +11,9 @@ from typing import NamedTuple, Protocol
 
 from partita.sim.world.world import World
 
+NODES = 2
+"""Nodes of the broker, from 1 on."""
+
 
 class Listener(Protocol):
     """The broker's end."""
@@ -45,7 +48,7 @@ class Way(NamedTuple):
 
 @dataclass
 class Weather:
-    """What the network does to everybody."""
+    """Faults of the network that affect all connections."""
 
     delay_min_ms: int = 1
     delay_max_ms: int = 5
@@ -74,7 +77,7 @@ class Link:
 
 
 class Network:
-    """Carries frames between callers and one listener. `cut` holds the names of callers nobody reaches."""
+    """Carries frames between callers and one listener. `cut` holds the names of unreachable callers."""
 
     def __init__(self, world: World) -> None:
         self._world = world

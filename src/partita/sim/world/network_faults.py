@@ -1,4 +1,4 @@
-"""What can go wrong with the connections of a simulation, one method for each kind of fault."""
+"""Faults of the connections in a simulation, one method for each kind."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class NetworkFaults:
             self._network.stall(link, ms)
 
     def cut(self, name: str) -> None:
-        """A client reaches nobody for a while."""
+        """Cut a client off from the network for a while."""
         ms = self._world.dice.between(100, self._stall_ms_max)
         self._saw(f"cut {name} off for {ms} ms")
         self._network.cut[name] = None

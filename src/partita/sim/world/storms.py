@@ -15,8 +15,8 @@ _CYCLE_MS, _STORM_MS = 30_000, 18_000
 class Storms:
     """Calls `cause(kind)` for each fault until `is_over`.
 
-    A fault likes to come at the next deadline of what it hits, give or take a tick: `next_deadline_ms()` tells that,
-    on the monotonic clock, None where there is none.
+    Faults often come at the next deadline of their victim, give or take a tick: `next_deadline_ms()` returns it on the
+    monotonic clock, None if there is none.
     """
 
     def __init__(

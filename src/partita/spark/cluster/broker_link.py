@@ -7,6 +7,7 @@ worker never uses its parent's: the process id is part of the key.
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
 import threading
 from collections.abc import Coroutine, Mapping
@@ -16,14 +17,16 @@ from importlib import import_module
 from typing import Any, TypeVar
 
 from partita.errors import AuthenticationError
+from partita.net.broker_news import WARNINGS
 from partita.net.cluster import Cluster
 from partita.net.config import ClientConfig
 from partita.options import ConfigError
 from partita.references import resolve_options
-from partita.security.settings import security_of_options
-from partita.spark.client_checks import in_words_of_spark, whole_number
-from partita.spark.options import without_executors
+from partita.security.meaning import security_of_options
+from partita.spark.settings.client_checks import in_words_of_spark, whole_number
+from partita.spark.settings.options import without_executors
 
+_LOG = logging.getLogger("partita.spark")
 T = TypeVar("T")
 TIMES = (
     "request.timeout.ms",
@@ -51,14 +54,15 @@ class BrokerLink:
             self.cluster = Cluster(client["bootstrap.servers"], _config(client))
         except ConfigError as error:
             raise ConfigError(in_words_of_spark(error)) from None
+        self.cluster.pool.news.heard = _log
         threading.Thread(target=self._loop.run_forever, name="partita-spark", daemon=True).start()
 
     def submit(self, work: Coroutine[Any, Any, T]) -> Future[T]:
-        """Start it; the future has the result."""
+        """Start the coroutine and return a future of its result."""
         return asyncio.run_coroutine_threadsafe(work, self._loop)
 
     def call(self, work: Coroutine[Any, Any, T]) -> T:
-        """Run it to its end, or to its error. Interrupting the wait cancels the work."""
+        """Run the coroutine and return its result or raise its error. Interrupting the wait cancels it."""
         future = self.submit(work)
         try:
             return future.result()
@@ -70,12 +74,16 @@ class BrokerLink:
 
 
 def link_to(client: Mapping[str, str]) -> BrokerLink:
-    """The link of this process for these `kafka.*` options (without the prefix), made if need be."""
+    """Return this process's link for these `kafka.*` options (without the prefix); created on first use."""
     key = (os.getpid(), tuple(sorted(client.items())))
     with _links_lock:
         if key not in _links:
             _links[key] = BrokerLink(client)
         return _links[key]
+
+
+def _log(kind: str, text: str, _: dict[str, Any]) -> None:
+    _LOG.log(logging.WARNING if kind in WARNINGS else logging.INFO, "%s", text, extra={"kind": kind})
 
 
 def _config(client: Mapping[str, str]) -> ClientConfig:
@@ -89,7 +97,7 @@ def _config(client: Mapping[str, str]) -> ClientConfig:
 
 
 def imported(name: str) -> Any:
-    """A token provider by its name, since options of Spark are text. Raises ConfigError."""
+    """Return a token provider by its dotted name, since options of Spark are text. Raises ConfigError."""
     module, colon, attribute = name.partition(":")
     try:
         return getattr(import_module(module), attribute if colon else "")

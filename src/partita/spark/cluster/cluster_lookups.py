@@ -34,10 +34,10 @@ from partita.records.batch import LOG_APPEND_TIME, InvalidBatch, iter_records
 from partita.records.header import cut, read_header
 from partita.spark.cluster.broker_link import BrokerLink
 from partita.spark.cluster.news_wait import NewsWait
-from partita.spark.options import TopicSelection
 from partita.spark.planning.lookups import CommitRefused, Committed
 from partita.spark.planning.starts import ClusterView, PartitionFacts
-from partita.spark.positions import EARLIEST, LATEST, TopicPartition
+from partita.spark.settings.options import TopicSelection
+from partita.spark.settings.positions import EARLIEST, LATEST, TopicPartition
 
 COMMIT_BUDGET_MS = 5_000
 SAMPLE_BYTES = 64 << 10
@@ -76,7 +76,7 @@ class ClusterLookups:
         return self._link.call(self._view(selection, pause_ms))
 
     def topic_ids(self, topics: Collection[str]) -> dict[str, bytes]:
-        """The ids that these topics have now; those that the cluster does not show, or has no ids for, are left out."""
+        """Return the current ids of these topics, without those that the cluster does not show or has no ids for."""
         found = self._link.call(self._cluster.retry(lambda: self._cluster.topics(topics)))
         return {name: topic.topic_id for name, topic in found.items() if topic.topic_id != ZERO_UUID}
 
@@ -99,7 +99,7 @@ class ClusterLookups:
         return self._link.call(self._record_times(wanted))
 
     def committed(self, group: str, partitions: Collection[TopicPartition]) -> dict[TopicPartition, Committed]:
-        """What the group has committed; partitions without a committed offset are left out."""
+        """Return the group's committed offsets; partitions without one are left out."""
         return self._link.call(self._committed(group, partitions))
 
     def commit(self, group: str, offsets: Mapping[TopicPartition, Committed]) -> None:
@@ -201,7 +201,7 @@ class ClusterLookups:
                     alone = await self._sampled({key: wanted[key]})
                     times[key] = _time_at(alone[key].records, wanted[key])
         except (TimeoutError, KafkaError, InvalidBatch):
-            pass  # the lag in records is told without the one in seconds
+            pass  # the lag in records is reported without the one in seconds
         return {key: time for key, time in times.items() if time is not None}
 
     async def _sampled(self, wanted: Mapping[TopicPartition, int]) -> Found:
@@ -235,7 +235,6 @@ class ClusterLookups:
         answers: Callable[[Any], Found],
         max_version: int | None = None,
     ) -> Found:
-        """Ask each partition's leader, all leaders at once; what fails with a retriable error is asked again."""
         found: Found = {}
 
         async def ask(node_id: int, topics: dict[str, list[int]]) -> None:
@@ -356,7 +355,7 @@ def _average_size(records: Any) -> float | None:
 
 
 def _time_at(records: Any, offset: int) -> int | None:
-    """The timestamp of the first record of a fetch answer that lies at `offset` or behind it; None if none does."""
+    """Return the timestamp of the first record at or after `offset` in a fetch answer; None if there is none."""
     for magic, entry in cut(records or b""):
         if magic < 2:
             return None

@@ -1,8 +1,8 @@
-"""The members that a query is in its group: static consumers that read nothing themselves.
+"""The consumers with which a query takes part in its group: static members that read nothing themselves.
 
-They live in the source's own process, beside Spark's calls, and beat in threads of their own, so a long batch costs no
-membership; a batch longer than max.poll.interval.ms does, as with every consumer. Partitions change hands only inside
-`take_part`.
+They live in the source's own process, beside Spark's calls, and send heartbeats from their own threads, so a long
+batch costs no membership; a batch longer than max.poll.interval.ms does, as with every consumer. Partitions change
+hands only inside `take_part`.
 """
 
 from __future__ import annotations
@@ -18,17 +18,17 @@ from partita.consumer.config import OPTIONS
 from partita.consumer.errors import CommitFailedError
 from partita.consumer.listener import RebalanceListener
 from partita.consumer.shell.blocking import Consumer
-from partita.consumer.topic_partition import OffsetAndMetadata
-from partita.consumer.topic_partition import TopicPartition as Tp
 from partita.errors import FencedInstanceIdError, KafkaError, UnreleasedInstanceIdError
 from partita.now import Clock
-from partita.spark.client_checks import whole_number
+from partita.offsets.topic_partition import OffsetAndMetadata
+from partita.offsets.topic_partition import TopicPartition as Tp
 from partita.spark.cluster.broker_link import imported
-from partita.spark.options import MemberOptions, SourceOptions, without_executors
 from partita.spark.planning.lookups import Committed
 from partita.spark.planning.membership import Holding, Refusal
 from partita.spark.planning.starts import SourceError
-from partita.spark.positions import TopicPartition
+from partita.spark.settings.client_checks import whole_number
+from partita.spark.settings.options import MemberOptions, SourceOptions, without_executors
+from partita.spark.settings.positions import TopicPartition
 
 COMMIT_BUDGET_S, LEAVE_BUDGET_S = 5.0, 2.0
 DEFAULT_HEARTBEAT_MS = 3_000
@@ -41,14 +41,15 @@ FOLLOW_UP_MS = 1_000
 follows, of which the member hears by its next heartbeat; so this is the time beyond the heartbeat interval. A query
 that began a batch in between would hold the whole group up until that batch is done."""
 TAKEN_LIMIT_MS = 90_000
-"""How long a static id may still be somebody else's: with the consumer protocol that of a killed driver is, until its
-session ends (45 s by Kafka's default)."""
+"""How long another member may still hold a static id: with the consumer protocol a killed driver's id stays taken until
+its session ends (45 s by Kafka's default).
+"""
 
 
 class GroupMembers:
     """`partita.spark.planning.membership.Membership` over consumers of this process; they join in `take_part`.
 
-    `auto` says how many members groupMembers=auto means; it is asked once.
+    `auto` returns the number of members that groupMembers=auto stands for; it is called once.
     """
 
     def __init__(self, options: SourceOptions, clock: Clock, auto: Callable[[], int] = lambda: 1) -> None:
@@ -61,7 +62,7 @@ class GroupMembers:
         self._taken_since_ms: int | None = None
 
     def take_part(self) -> Holding:
-        """Let every member take its part until the group is settled. Raises SourceError for a static id used twice."""
+        """Poll every member until the group is settled. Raises SourceError for a static id used twice."""
         follow_up_ms = 0
         if not self._members:
             self._join()
@@ -101,7 +102,7 @@ class GroupMembers:
             signal.signal(signal.SIGTERM, self._on_stop)
 
     def _turn(self, wait_s: float) -> bool:
-        """One turn of every member; whether all of them are settled afterwards."""
+        """Poll every member once; return whether all of them are settled afterwards."""
         is_taken = False
         for member in self._members:
             try:
@@ -117,7 +118,7 @@ class GroupMembers:
         return False
 
     def _try_again(self, member: _Member) -> None:
-        """The id is still held: by the driver before this one, until its session ends, or by another query."""
+        """Retry later: the id is still held, by the previous driver until its session ends or by another query."""
         now_ms = self._clock.now().mono_ms
         self._taken_since_ms = now_ms if self._taken_since_ms is None else self._taken_since_ms
         if now_ms - self._taken_since_ms > TAKEN_LIMIT_MS:
@@ -147,7 +148,7 @@ class GroupMembers:
         return self._tenures
 
     def _on_stop(self, *_: object) -> None:
-        """Spark stops the query: the partitions go to others at once. A second signal ends this process too."""
+        """Leave at once when Spark stops the query; others get the partitions. A second signal ends the process too."""
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
         try:
             self.leave()
@@ -156,7 +157,7 @@ class GroupMembers:
 
 
 class _Member(RebalanceListener):
-    """One consumer and what it holds; everything is paused, so that it only takes part in the group."""
+    """One consumer and its partitions; everything is paused, so that it only takes part in the group."""
 
     def __init__(self, settings: Mapping[str, Any], options: SourceOptions, next_tenure: Callable[[], int]) -> None:
         self.consumer = Consumer(settings)
@@ -167,7 +168,7 @@ class _Member(RebalanceListener):
         self.subscribe()
 
     def subscribe(self) -> None:
-        """Begin, or begin again after an error that ended the membership."""
+        """Subscribe, at first or again after an error that ended the membership."""
         self.consumer.unsubscribe()
         if self._topics.pattern is None:
             self.consumer.subscribe(self._topics.names, listener=self)
@@ -176,23 +177,23 @@ class _Member(RebalanceListener):
         self.consumer.pause()
 
     def on_partitions_assigned(self, partitions: list[Tp]) -> None:
-        """A new tenure of each begins."""
+        """Start a new tenure for each of these partitions."""
         self.tenures.update({(tp.topic, tp.partition): self._next_tenure() for tp in partitions})
 
     def on_partitions_revoked(self, partitions: list[Tp]) -> None:
-        """Their tenures end."""
+        """End the tenures of these partitions."""
         for tp in partitions:
             self.tenures.pop((tp.topic, tp.partition), None)
 
 
 def anywhere(pattern: str) -> re.Pattern[str]:
-    """A pattern that matches a whole name if the given one matches somewhere in it. Flags in front stay in force."""
+    """Return a pattern that matches a whole name if the given one matches in it. Flags in front stay in force."""
     flags = re.compile(pattern).flags | re.DOTALL
     return re.compile(".*(?:" + re.sub(r"^\(\?[aiLmsux]+\)", "", pattern) + ").*", flags)
 
 
 def consumer_options(options: SourceOptions, number: int) -> dict[str, Any]:
-    """The options of member `number`, in Kafka's own spelling: those of the read that a consumer knows."""
+    """Return the options of member `number` in Kafka's own spelling: the read's options that a consumer has, too."""
     known = {name for option in OPTIONS for name in (option.name, *option.aliases)}
     client = without_executors(options.client)  # a member reads nothing, so where it runs decides nothing
     taken: dict[str, Any] = {name: v for name, v in client.items() if name.replace(".", "_") in known}

@@ -1,4 +1,4 @@
-"""Waits for records as a consumer does, so that an idle query sees one at once and not after its pause.
+"""Wait for records with a held-back fetch, so that an idle query sees one at once and not after its pause.
 
 The brokers hold a fetch back until there is something to read. The requests have connections of their own, since a
 broker answers a connection in order and a held-back fetch would stop everything behind it.
@@ -14,22 +14,22 @@ from partita.errors import KafkaError
 from partita.net.errors import Disconnected
 from partita.protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic
 from partita.spark.cluster.broker_link import BrokerLink, link_to
-from partita.spark.positions import TopicPartition
+from partita.spark.settings.positions import TopicPartition
 
 FETCH_BY_NAME = 12
 
 
 class NewsWait:
-    """Beside a link to a cluster; its own link is made by the first wait."""
+    """Waits for new records; uses a link of its own, created by the first wait."""
 
     def __init__(self, link: BrokerLink, *, isolation_level: int) -> None:
         self._client = link.client
         self._isolation = isolation_level
 
     def until_news(self, offsets: Mapping[TopicPartition, int], pause_ms: int) -> bool:
-        """Whether a record came at or after one of the offsets within `pause_ms`; returns as soon as one does.
+        """Return whether a record came at or after one of the offsets within `pause_ms`; returns as soon as one does.
 
-        Whatever goes wrong counts as no news, and the pause is waited for.
+        Any error counts as no news, and the rest of the pause is slept.
         """
         name = self._client.get("client.id", "partita-spark")
         link = link_to({**self._client, "client.id": f"{name}-wait"})

@@ -1,4 +1,4 @@
-"""What can be said of a list of columns in SQL, "carrier string, delay int", before Spark reads it. Pure."""
+"""Check a SQL column list such as "carrier string, delay int" before Spark parses it. Pure."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ TYPES = frozenset(
 RESERVED = frozenset(
     ("_key", "_value", "_topic", "_partition", "_offset", "_timestamp", "_error", "_reason", "_corrupt")
 )
-"""Columns that decoded records have, or have for a while, beside their own."""
+"""Columns that decoded records have besides their own, some only for a while."""
 _COLUMN = re.compile(r"\s*(?:`([^`]+)`|([\w-]+))\s*(?::|\s)\s*([A-Za-z_]+)")
 _INSIDE, _OUTSIDE = "<(", ">)"
 
 
 def check_columns(text: str) -> None:
-    """Raises ConfigError for a column without a type, of an unknown type, named twice, or with a name that is taken.
+    """Raises ConfigError for a column without a type, of an unknown type, named twice, or with a reserved name.
 
-    What stands inside of array, map and struct, and lists with comments, are left to Spark.
+    The contents of array, map and struct, and lists with comments, are left to Spark.
     """
     if "'" in text or '"' in text:
         return
@@ -48,7 +48,6 @@ def check_columns(text: str) -> None:
 
 
 def _parts(text: str) -> Iterator[str]:
-    """The list, cut at the commas that are not inside of a type."""
     depth, begin = 0, 0
     for at, letter in enumerate(text):
         depth += (letter in _INSIDE) - (letter in _OUTSIDE)

@@ -1,21 +1,35 @@
-"""From the value of a record to columns, with the reason where it cannot be read. Runs in Spark's workers."""
+"""Decode the value of a record into columns, with the reason where that fails. Runs in Spark's workers."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
+from partita.lazy import later
 from partita.spark.pipeline.pipeline_file import Decoding
 
 if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import DataFrame
-    from pyspark.sql.types import StructType
+    from pyspark.sql import functions as sf
+    from pyspark.sql import types as spark_types
+    from pyspark.sql.pandas import types as pandas_types
+
+    from partita import registry as partita_registry
+    from partita.registry import arrow_types, protobuf
+else:
+    arrow_types = later("partita.registry.arrow_types")
+    pa = later("pyarrow")
+    pandas_types = later("pyspark.sql.pandas.types")
+    partita_registry = later("partita.registry")
+    protobuf = later("partita.registry.protobuf")
+    sf = later("pyspark.sql.functions")
+    spark_types = later("pyspark.sql.types")
 
 ERROR = "_error"
-"""The column that says why a value could not be read; null for one that could."""
+"""The column with the reason why a value could not be read; null for one that could."""
 META = ("key", "topic", "partition", "offset", "timestamp")
-"""The columns of a record that are kept beside the decoded ones, under the same names with _ in front."""
+"""The columns of a record that are kept besides the decoded ones, under the same names with _ in front."""
 
 
 def decode_records(records: DataFrame, decoding: Decoding) -> DataFrame:
@@ -23,19 +37,15 @@ def decode_records(records: DataFrame, decoding: Decoding) -> DataFrame:
 
     Raw records keep their columns, and have an `_error` that is null.
     """
-    from pyspark.sql.functions import col, lit
-
     if decoding.format == "raw":
-        return records.withColumn("_value", col("value")).withColumn(ERROR, lit(None).cast("string"))
-    kept = [col(name).alias(f"_{name}") for name in (*META, "value")]
+        return records.withColumn("_value", sf.col("value")).withColumn(ERROR, sf.lit(None).cast("string"))
+    kept = [sf.col(name).alias(f"_{name}") for name in (*META, "value")]
     if decoding.format == "json":
-        from pyspark.sql.functions import from_json, when
-
         schema = f"{decoding.schema}, _corrupt string"
         options = {"mode": "PERMISSIVE", "columnNameOfCorruptRecord": "_corrupt"}
-        read = records.select(*kept, from_json(col("value").cast("string"), schema, options).alias("d"))
-        corrupt = col("d._corrupt").isNotNull() | (col("_value").isNotNull() & col("d").isNull())
-        reason = when(corrupt, lit("this is no JSON of the schema"))
+        read = records.select(*kept, sf.from_json(sf.col("value").cast("string"), schema, options).alias("d"))
+        corrupt = sf.col("d._corrupt").isNotNull() | (sf.col("_value").isNotNull() & sf.col("d").isNull())
+        reason = sf.when(corrupt, sf.lit("this is no JSON of the schema"))
         return (
             read.withColumn(ERROR, reason)
             .select("d.*", "_value", *(f"_{name}" for name in META), ERROR)
@@ -45,11 +55,11 @@ def decode_records(records: DataFrame, decoding: Decoding) -> DataFrame:
 
 
 def _from_registry(records: DataFrame, decoding: Decoding) -> DataFrame:
-    from pyspark.sql.types import StringType, StructField, StructType, _parse_datatype_string
-
-    wanted = _parse_datatype_string(decoding.schema)
-    assert isinstance(wanted, StructType), "a list of columns is a struct"
-    whole = StructType([*wanted.fields, *records.schema.fields, StructField(ERROR, StringType())])
+    wanted = spark_types._parse_datatype_string(decoding.schema)
+    assert isinstance(wanted, spark_types.StructType), "a list of columns is a struct"
+    whole = spark_types.StructType(
+        [*wanted.fields, *records.schema.fields, spark_types.StructField(ERROR, spark_types.StringType())]
+    )
     decode = RegistryDecode(decoding.registry, wanted)
     return records.mapInArrow(decode, whole)
 
@@ -57,25 +67,25 @@ def _from_registry(records: DataFrame, decoding: Decoding) -> DataFrame:
 class RegistryDecode:
     """Decodes Avro and Protobuf with a registry's framing, value by value. Pickled to the workers."""
 
-    def __init__(self, registry: str, wanted: StructType) -> None:
+    def __init__(self, registry: str, wanted: spark_types.StructType) -> None:
         self._registry = registry
         self._wanted = wanted
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Each batch with the decoded columns before its own, and the reasons behind them."""
-        import pyarrow as pa
-
-        from partita.registry import FolderRegistry, HttpRegistry, RegistryDeserializer, RegistryError
-
-        registry = HttpRegistry(self._registry) if "://" in self._registry else FolderRegistry(self._registry)
-        deserializer = RegistryDeserializer(registry)
+        """Return each batch with the decoded columns before its own and the reasons behind them."""
+        registry = (
+            partita_registry.HttpRegistry(self._registry)
+            if "://" in self._registry
+            else partita_registry.FolderRegistry(self._registry)
+        )
+        deserializer = partita_registry.RegistryDeserializer(registry)
         for batch in batches:
             rows, reasons = [], []
             for value in batch.column("_value").to_pylist():
                 row, reason = None, None
                 try:
                     row = as_row(deserializer.deserialize("", (), value))
-                except RegistryError as error:
+                except partita_registry.RegistryError as error:
                     reason = str(error)
                 rows.append(row or {})
                 reasons.append(reason)
@@ -84,13 +94,10 @@ class RegistryDecode:
             yield pa.RecordBatch.from_arrays([*columns, *batch.columns, pa.array(reasons, pa.string())], names=names)
 
 
-def fitting(rows: list[dict[str, Any]], reasons: list[str | None], wanted: StructType) -> list[pa.Array]:
-    """The columns of these rows. A row with a value of another type is emptied, and its reason says which value."""
-    import pyarrow as pa
-    from pyspark.sql.pandas.types import to_arrow_schema
-
+def fitting(rows: list[dict[str, Any]], reasons: list[str | None], wanted: spark_types.StructType) -> list[pa.Array]:
+    """Return the columns of these rows. A row with a value of a wrong type is emptied; its reason names the value."""
     unfit = (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, OverflowError)
-    types = list(zip(wanted.fields, to_arrow_schema(wanted, timezone="UTC"), strict=True))
+    types = list(zip(wanted.fields, pandas_types.to_arrow_schema(wanted, timezone="UTC"), strict=True))
     for field, of_arrow in types:
         try:
             pa.array([row.get(field.name) for row in rows], of_arrow.type)
@@ -107,13 +114,10 @@ def fitting(rows: list[dict[str, Any]], reasons: list[str | None], wanted: Struc
 
 
 def as_row(found: Any) -> dict[str, Any] | None:
-    """What a deserializer made, as a dict: Avro gives one, a Protobuf message is turned into one."""
+    """Return a deserializer's result as a dict: Avro gives one, a Protobuf message is converted."""
     if found is None:
         return None
     if isinstance(found, dict):
-        from partita.registry.arrow_types import arrow_value
+        return {name: arrow_types.arrow_value(value) for name, value in found.items()}
 
-        return {name: arrow_value(value) for name, value in found.items()}
-    from partita.registry.protobuf import as_dict
-
-    return dict(as_dict(found))
+    return dict(protobuf.as_dict(found))

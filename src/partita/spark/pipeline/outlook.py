@@ -1,4 +1,4 @@
-"""What a pipeline would do now: ranges, lag and batches, from the checkpoint's files and the cluster, without Spark."""
+"""The next steps of a pipeline: ranges, lag and batches, from the checkpoint's files and the cluster, without Spark."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from partita.spark.options import SourceOptions
 from partita.spark.planning.batch_core import existing
 from partita.spark.planning.group_progress import CommitBook, query_key
 from partita.spark.planning.lookups import Lookups
@@ -15,15 +14,16 @@ from partita.spark.planning.member_progress import place_of
 from partita.spark.planning.offsets import Range, StreamOffset, decode
 from partita.spark.planning.planner import limited
 from partita.spark.planning.starts import DEFAULT_STREAM_START, ClusterView, resolve_start, times_wanted
-from partita.spark.positions import TopicPartition
+from partita.spark.settings.options import SourceOptions
+from partita.spark.settings.positions import TopicPartition
 
 BATCHES_MAX = 10_000
-"""Beyond this many batches only "more" is said."""
+"""With more batches than this the answer is only "more"."""
 
 
 @dataclass(frozen=True, slots=True)
 class Outlook:
-    """`ranges` is what is left to read; `came_from` says what decided each begin; `batches` None: too many to count."""
+    """`ranges` is left to read; `came_from` is the reason for each begin; `batches` None: too many to count."""
 
     ranges: Mapping[TopicPartition, Range]
     came_from: Mapping[TopicPartition, str]
@@ -46,7 +46,7 @@ def last_offsets(checkpoint: Path) -> tuple[StreamOffset | None, bool]:
 
 
 def look_ahead(options: SourceOptions, lookups: Lookups, checkpoint: Path) -> Outlook:
-    """What the next run would read if it had every partition. Raises SourceError for a topic that does not exist."""
+    """Return what the next run would read if it had every partition. Raises SourceError for an unknown topic."""
     view = existing(options, lookups)
     before, unfinished = last_offsets(checkpoint)
     ranges: dict[TopicPartition, Range] = {}
@@ -65,7 +65,7 @@ def look_ahead(options: SourceOptions, lookups: Lookups, checkpoint: Path) -> Ou
 def batches_of(
     options: SourceOptions, ranges: Mapping[TopicPartition, Range], record_bytes: Mapping[TopicPartition, float]
 ) -> int | None:
-    """How many batches the limits cut the ranges into; None for very many."""
+    """Return into how many batches the limits cut the ranges; None for very many."""
     left, count = dict(ranges), 0
     while any(r.size for r in left.values()):
         if count == BATCHES_MAX:
@@ -79,7 +79,7 @@ def batches_of(
 def _begins(
     options: SourceOptions, lookups: Lookups, view: ClusterView, before: StreamOffset | None
 ) -> dict[TopicPartition, tuple[int, str]]:
-    """Where each partition goes on: checkpoint and group as the query weighs them, else startingOffsets."""
+    """Return where each partition goes on: from checkpoint and group as the query weighs them, else startingOffsets."""
     found = lookups.committed(options.group, sorted(view.partitions)) if options.group is not None else {}
     uses_group = options.commits or options.member is not None
     position = options.starting or DEFAULT_STREAM_START

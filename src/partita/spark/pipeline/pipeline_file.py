@@ -15,24 +15,24 @@ from difflib import get_close_matches
 from typing import Any
 
 from partita.options import ConfigError
-from partita.security.settings import is_security_option
-from partita.spark import option_table
-from partita.spark.options import SourceOptions, check_batch, check_stream, parse_sink, parse_source
+from partita.security.meaning import is_security_option
 from partita.spark.pipeline.column_list import check_columns
 from partita.spark.pipeline.toml_table import TomlTable, named
 from partita.spark.query_shape import QueryShape, refusals
+from partita.spark.settings import table as option_table
+from partita.spark.settings.options import SourceOptions, check_batch, check_stream, parse_sink, parse_source
 
 FORMATS = ("raw", "json", "avro", "protobuf")
 SINKS = ("parquet", "delta", "iceberg", "topic", "console")
 WITH_JSON = ("assign", *(option.name for option in option_table.POSITIONS))
 TARGETS = {"parquet": "path", "delta": "path", "iceberg": "name", "topic": "topic"}
-"""The key of a sink that says where its rows go."""
+"""The key of a sink that names where its rows go."""
 ONE_WRITER = ("parquet", "delta")
 """Sinks that take a batch once; a second one with the same path would overwrite it, or be taken for a repetition."""
 OTHERWISE = ("drop", "fail", "dead_letters")
 BAD_RECORDS = ("fail", "null", "dead_letters")
 RECORDS = "records"
-"""The name by which SQL knows the decoded records of a batch."""
+"""The SQL name of a batch's decoded records."""
 _NAME = re.compile(r"[A-Za-z_]\w*")
 _INTERVAL = re.compile(
     r"(interval\s+)?(\d+(\.\d+)?\s+(microsecond|millisecond|second|minute|hour|day|week)s?\s*)+", re.I
@@ -68,7 +68,7 @@ class Transform:
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """What has to hold for every record, as SQL; `otherwise` is one of `OTHERWISE`."""
+    """A SQL condition that every record must meet; `otherwise` is one of `OTHERWISE`."""
 
     name: str
     check: str
@@ -77,7 +77,7 @@ class Rule:
 
 @dataclass(frozen=True, slots=True)
 class Sink:
-    """Where a table goes; `target` is a folder, a table or a topic, by the format."""
+    """The destination of a table; `target` is a folder, a table or a topic, depending on the format."""
 
     table: str
     format: str
@@ -115,7 +115,7 @@ class Pipeline:
         return {**self._client(), "topic": topic}
 
     def other_topics(self) -> dict[str, str]:
-        """The topics beside those of the stream, and what each is for: side tables, sinks, dead letters."""
+        """Return the topics besides the stream's own, each with its use: side tables, sinks, dead letters."""
         sides = [(side, parse_source(self.read_options(side.options)).topics) for side in self.tables]
         found = {
             name: f"table {side.name}"
@@ -126,7 +126,7 @@ class Pipeline:
         return found | ({self.dead_letters: "dead letters"} if self.dead_letters else {})
 
     def lacking(self, sink: Sink) -> str:
-        """What the settings of Spark lack for this sink; empty if nothing that can be seen from here."""
+        """Return the Spark settings that this sink lacks, as far as can be seen from here; empty if none."""
         settings = " ".join(self.spark.values())
         if sink.format == "delta" and "delta" not in self.spark.get("spark.sql.extensions", ""):
             return "[spark] needs jars.packages and sql.extensions of Delta Lake"
@@ -160,6 +160,7 @@ def parse(text: str, name: str) -> Pipeline:
         trigger=_trigger(file.inner("trigger")),
         spark=file.options("spark", "spark."),
     )
+    # Every key has been read by now, so any that is left is a mistake.
     file.refuse_others()
     _check_cluster(pipeline)
     _check_reads(pipeline)
@@ -170,10 +171,10 @@ def parse(text: str, name: str) -> Pipeline:
 
 
 def _read_options(table: TomlTable) -> dict[str, str]:
-    """The options of a read. One written as a table would be taken for options with dots in their names."""
     place = "[source]" if table.place == "the file" else f"source of {table.place}"
     found = table.options("source")
     for name in found:
+        # A table in place of JSON text would pass for several options with dots in their names.
         option = name.partition(".")[0]
         if option != name and option in WITH_JSON:
             raise ConfigError(f"{option} of {place} must be a text with JSON in it, not a table")
@@ -235,7 +236,6 @@ def _trigger(table: TomlTable) -> Mapping[str, Any]:
 
 
 def _check_cluster(pipeline: Pipeline) -> None:
-    """What the client options say by themselves; a name that has no effect anywhere is a mistake here."""
     if not pipeline.cluster.get("bootstrap.servers", "").strip():
         raise ConfigError("[cluster] needs bootstrap.servers: host:port of one broker or more, separated by commas")
     with named("[cluster]", "kafka."):
@@ -261,7 +261,7 @@ def _check_reads(pipeline: Pipeline) -> None:
 
 
 def _records_only(pipeline: Pipeline, options: Mapping[str, str]) -> SourceOptions:
-    """The options, parsed. Raises ConfigError when they read something else than records, or have no effect."""
+    """Return the parsed options. Raises ConfigError when they read something other than records, or have no effect."""
     expected = set(parse_source(pipeline.read_options({"subscribe": "any"})).warnings)
     found = parse_source(pipeline.read_options(options))
     for warning in found.warnings:
@@ -275,7 +275,7 @@ def _records_only(pipeline: Pipeline, options: Mapping[str, str]) -> SourceOptio
 
 
 def _check_tables(pipeline: Pipeline) -> None:
-    """Names: each of one table only, and of one rule only."""
+    """Check that each name is used by one table only, and by one rule only."""
     named_by = {RECORDS: "the records of a batch"}
     named_tables = [(f"[[table]] number {i}", side.name) for i, side in enumerate(pipeline.tables, 1)]
     named_tables += [(f"[[transform]] number {i}", found.name) for i, found in enumerate(pipeline.transforms, 1)]
@@ -290,7 +290,7 @@ def _check_tables(pipeline: Pipeline) -> None:
 
 
 def _check_sinks(pipeline: Pipeline) -> None:
-    """Where each sink takes its rows from, and that no two of them take one place from each other."""
+    """Check where each sink takes its rows from, and that no two of them write to the same place."""
     if not pipeline.sinks:
         raise ConfigError("the file needs a [[sink]]")
     known = [RECORDS, *(side.name for side in pipeline.tables), *(found.name for found in pipeline.transforms)]
@@ -309,7 +309,7 @@ def _check_sinks(pipeline: Pipeline) -> None:
 
 
 def _check_letters(pipeline: Pipeline) -> None:
-    """Whoever sends something to the dead letters needs their topic."""
+    """Raises ConfigError when something is sent to the dead letters and no topic is set for them."""
     wants = [f"{rule.name!r}" for rule in pipeline.rules if rule.otherwise == "dead_letters"]
     wants += ["bad_records of [decode]"] * (pipeline.decode.bad_records == "dead_letters")
     if wants and not pipeline.dead_letters:

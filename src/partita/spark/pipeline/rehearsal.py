@@ -6,21 +6,25 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from partita.lazy import later
 from partita.options import ConfigError
 from partita.spark.pipeline.decoding import ERROR
 from partita.spark.pipeline.pipeline_file import RECORDS, Pipeline
 from partita.spark.reading.tables import check_write
 
 if TYPE_CHECKING:
+    from pyspark import errors as spark_errors
     from pyspark.sql import SparkSession
     from pyspark.sql.types import StructType
+else:
+    spark_errors = later("pyspark.errors")
 
 
 def rehearse(spark: SparkSession, pipeline: Pipeline, decoded: StructType, sides: Mapping[str, StructType]) -> None:
-    """Analyse every rule and transform on empty tables, and what each topic is fed with.
+    """Analyse every rule and transform on empty tables, and the rows that each topic gets.
 
     `decoded` are the columns of a decoded batch, `sides` those of the side tables. A session of its own keeps the
-    names. Raises ConfigError that names the place in the file and says what Spark says.
+    names. Raises ConfigError with the place in the file and Spark's message.
     """
     own = spark.newSession()
     batch = own.createDataFrame([], decoded)
@@ -42,10 +46,8 @@ def rehearse(spark: SparkSession, pipeline: Pipeline, decoded: StructType, sides
 @contextmanager
 def spark_says(place: str) -> Iterator[None]:
     """Turn an error of Spark's analysis, or a ConfigError, into a ConfigError with the place in front."""
-    from pyspark.errors import PySparkException
-
     try:
         yield
-    except (PySparkException, ConfigError) as error:
+    except (spark_errors.PySparkException, ConfigError) as error:
         said = str(error).strip().partition("\n")[0]
         raise ConfigError(f"{place}: {said}") from None

@@ -1,4 +1,4 @@
-"""Runs a pipeline: one streaming query whose every batch is decoded, judged, transformed by SQL and written.
+"""Run a pipeline: one streaming query whose every batch is decoded, judged, transformed by SQL and written.
 
 A batch that runs again after a crash has the same id and rows: Parquet folders and Delta tables take it once; topics,
 dead letters and Iceberg at least once. SQL sees one batch at a time, so no state moves with partitions.
@@ -10,6 +10,21 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import reduce
 from typing import TYPE_CHECKING, Any
+
+from pyspark.sql.functions import (
+    array,
+    array_compact,
+    array_contains,
+    col,
+    concat_ws,
+    count,
+    expr,
+    lit,
+    split,
+    struct,
+    when,
+)
+from pyspark.sql.functions import coalesce as first_of
 
 from partita.spark.pipeline.decoding import ERROR, META, decode_records
 from partita.spark.pipeline.pipeline_file import RECORDS, Pipeline, Rule, SideTable, Sink
@@ -28,7 +43,7 @@ class QualityError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class BatchReport:
-    """What became of one batch; `broken` counts the records that broke each rule, bad records among them."""
+    """Outcome of one batch; `broken` counts the records that broke each rule, bad records among them."""
 
     batch: int
     rows: int
@@ -44,7 +59,7 @@ def start(
     once: bool = False,
     on_batch: Callable[[BatchReport], None] = lambda report: None,
 ) -> StreamingQuery:
-    """Start the pipeline's query; with `once` it ends when it has read what was there. The driver calls `on_batch`.
+    """Start the pipeline's query. With `once` it ends when it has read everything present. The driver calls `on_batch`.
 
     Raises ConfigError for SQL that Spark does not understand, QualityError for a side table with unreadable records.
     """
@@ -63,7 +78,7 @@ def start(
 
 
 def _side(spark: SparkSession, pipeline: Pipeline, number: int) -> DataFrame:
-    """The decoded records of a side table, with their places and what cannot be read of them."""
+    """Return the decoded records of a side table, with their positions and reading errors."""
     side = pipeline.tables[number]
     found = spark.read.format("partita").options(**pipeline.read_options(side.options)).load()
     with spark_says(f"decode of [[table]] number {number + 1}: schema"):
@@ -71,21 +86,21 @@ def _side(spark: SparkSession, pipeline: Pipeline, number: int) -> DataFrame:
 
 
 def _readable(decoded: DataFrame, side: SideTable) -> DataFrame:
-    """The same. Raises QualityError for a record that cannot be read, unless the file takes such ones as nulls."""
+    """Raise QualityError for a record that cannot be read, unless the file takes such ones as nulls."""
     if side.decode.format != "raw" and side.decode.bad_records == "fail":
         example = decoded.where(f"{ERROR} is not null").first()
         if example is not None:
-            raise QualityError(f"table {side.name}: a record cannot be read: {_told(example)}")
+            raise QualityError(f"table {side.name}: a record cannot be read: {_described(example)}")
     return decoded
 
 
 def _columns(decoded: DataFrame) -> DataFrame:
-    """What SQL sees of a side table."""
+    """Return the columns of a side table that SQL sees."""
     return decoded.drop(ERROR, *(f"_{name}" for name in META))
 
 
 class Batches:
-    """What is done with each batch; a `foreachBatch` function."""
+    """The `foreachBatch` function of the pipeline: decodes, judges and writes each batch."""
 
     def __init__(self, pipeline: Pipeline, on_batch: Callable[[BatchReport], None]) -> None:
         self._pipeline = pipeline
@@ -105,10 +120,7 @@ class Batches:
         self._on_batch(report)
 
     def _judged(self, records: DataFrame) -> DataFrame:
-        """The decoded records with the names of the rules they break, separated by commas."""
-        from pyspark.sql.functions import array, array_compact, col, concat_ws, expr, lit, when
-        from pyspark.sql.functions import coalesce as first_of
-
+        """Return the decoded records with the names of the rules they break, separated by commas."""
         decoded = decode_records(records, self._pipeline.decode)
         is_null = self._pipeline.decode.bad_records == "null"
         broken = [] if is_null else [when(col(ERROR).isNotNull(), col(ERROR))]
@@ -120,8 +132,6 @@ class Batches:
         return decoded.withColumn(REASON, none)
 
     def _report(self, judged: DataFrame, batch: int) -> BatchReport:
-        from pyspark.sql.functions import col, count, lit, when
-
         pipeline = self._pipeline
         broken = {rule.name: count(when(_breaks(rule), lit(1))) for rule in pipeline.rules}
         bad = count(when(col(ERROR).isNotNull(), lit(1)))
@@ -131,7 +141,7 @@ class Batches:
         counts = dict(zip(broken, map(int, row[3:]), strict=True))
         if unreadable and pipeline.decode.bad_records == "fail":
             example = judged.where(f"{ERROR} is not null").first()
-            raise QualityError(f"batch {batch}: {unreadable} of {rows} records cannot be read: {_told(example)}")
+            raise QualityError(f"batch {batch}: {unreadable} of {rows} records cannot be read: {_described(example)}")
         for rule in pipeline.rules:
             if rule.otherwise == "fail" and counts[rule.name]:
                 raise QualityError(f"batch {batch}: {counts[rule.name]} of {rows} records break {rule.name!r}")
@@ -143,9 +153,7 @@ class Batches:
         return BatchReport(batch, rows, rows - unusable, letters, counts | {"unreadable": unreadable})
 
     def _is_letter(self) -> Any:
-        """Whether a record goes to the dead letters: it breaks something that does not just drop it."""
-        from pyspark.sql.functions import col, lit
-
+        """Whether a record goes to the dead letters: it breaks a rule that does not just drop it."""
         kept = [_breaks(rule) for rule in self._pipeline.rules if rule.otherwise == "dead_letters"]
         if self._pipeline.decode.bad_records == "dead_letters":
             kept.append(col(ERROR).isNotNull())
@@ -175,9 +183,7 @@ class Batches:
                 table.show(truncate=False)
 
     def _dead_letters(self, judged: DataFrame) -> None:
-        """The records as they came, with the reason and their place as headers."""
-        from pyspark.sql.functions import array, col, lit, struct
-
+        """Write the original records, with the reason and their position as headers."""
         prefix = "" if self._pipeline.decode.format == "raw" else "_"
         places = {"reason": REASON, **{name: f"{prefix}{name}" for name in ("topic", "partition", "offset")}}
         headers = [
@@ -193,10 +199,8 @@ class Batches:
 
 def _breaks(rule: Rule) -> Any:
     """Whether a judged record breaks this rule."""
-    from pyspark.sql.functions import array_contains, col, split
-
     return array_contains(split(col(REASON), ", "), rule.name)
 
 
-def _told(row: Any) -> str:
+def _described(row: Any) -> str:
     return f"{row['_topic']}-{row['_partition']} at offset {row['_offset']}: {row[ERROR]}"

@@ -1,6 +1,6 @@
-"""One table of a pipeline file, which gives its values by kind and remembers what nobody asked for. Pure.
+"""One table of a pipeline file: gives typed values and remembers which keys were read. Pure.
 
-Every error is a ConfigError that names the place in the file, the key, and what was expected there.
+Every error is a ConfigError that names the place in the file, the key, and the expected value.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from partita.options import ConfigError
 
 
 class TomlTable:
-    """The values of one table; `place` is how errors call it. The outermost table is the file."""
+    """The values of one table; `place` is its name in errors. The outermost table is the file."""
 
     def __init__(self, place: str, values: Mapping[str, Any], *, is_file: bool = False) -> None:
         self.place = place
@@ -28,7 +28,7 @@ class TomlTable:
         return name in self._values
 
     def text(self, name: str, default: str | None = None, choices: tuple[str, ...] = ()) -> str:
-        """A text that is not empty. Raises ConfigError where it lacks and has no default."""
+        """Return a text that is not empty. Raises ConfigError if it is missing and has no default."""
         found = self._value(name, default)
         among = f": {', '.join(choices)}" if choices else ""
         if found is None:
@@ -44,21 +44,21 @@ class TomlTable:
         return found
 
     def ratio(self, name: str, default: float) -> float:
-        """A number from 0 to 1."""
+        """Return a number from 0 to 1."""
         found = self._value(name, default)
         if isinstance(found, bool) or not isinstance(found, int | float) or not 0 <= found <= 1:
             raise ConfigError(f"{name} of {self.place} must be a number from 0 to 1, not {_shown(found)}")
         return float(found)
 
     def flag(self, name: str) -> bool:
-        """True or false; false when nothing is said."""
+        """Return true or false; false if missing."""
         found = self._value(name, False)
         if not isinstance(found, bool):
             raise ConfigError(f"{name} of {self.place} must be true or false without quotes, not {_shown(found)}")
         return found
 
     def inner(self, name: str) -> TomlTable:
-        """The table of this name; an empty one where it lacks."""
+        """Return the table of this name; an empty one if missing."""
         if name not in self._inner:
             found = self._value(name, {})
             if not isinstance(found, Mapping):
@@ -67,7 +67,7 @@ class TomlTable:
         return self._inner[name]
 
     def several(self, name: str) -> list[TomlTable]:
-        """The tables of a list, [[name]]; none where it lacks."""
+        """Return the tables of a list, [[name]]; none if missing."""
         found = self._value(name, [])
         if not isinstance(found, list) or not all(isinstance(one, Mapping) for one in found):
             raise ConfigError(f"there may be several of {name}: write [[{name}]], in double brackets")
@@ -76,7 +76,7 @@ class TomlTable:
         return [self._inner[place] for place in tables]
 
     def options(self, name: str, prefix: str = "") -> dict[str, str]:
-        """The table of this name as options: dotted names put together again, every value as text.
+        """Return the table of this name as options: dotted names joined again, every value as text.
 
         `prefix` is put before each name, and must not be there already.
         """
@@ -90,7 +90,7 @@ class TomlTable:
         return {prefix + key: value for key, value in options.items()}
 
     def refuse_others(self) -> None:
-        """Raises ConfigError for a key that nobody asked for, here or in an inner table."""
+        """Raises ConfigError for a key that was never read, here or in an inner table."""
         for name in self._values:
             if name not in self._asked:
                 near = get_close_matches(name, self._asked, n=1, cutoff=0.5)
@@ -109,7 +109,7 @@ class TomlTable:
 
 @contextmanager
 def named(place: str, prefix: str = "") -> Iterator[None]:
-    """Put the place in front of a ConfigError; a `prefix` that the file leaves out is taken from the words of it."""
+    """Put the place in front of a ConfigError, and remove a `prefix` that the file leaves out from its text."""
     try:
         yield
     except ConfigError as error:
@@ -132,7 +132,6 @@ def _flat(values: Mapping[str, Any], place: str, prefix: str = "") -> Iterator[t
 
 
 def _shown(value: object) -> str:
-    """A value as an error shows it."""
     if isinstance(value, list | Mapping):
         return "a list" if isinstance(value, list) else "a table"
     return repr(value) if isinstance(value, str | int | float) else str(value)

@@ -1,4 +1,4 @@
-"""What the query's progress tells beside the real ends: how far each partition is behind, and what the group refused.
+"""Lag and refused commits of the query, reported with its progress besides the real ends.
 
 `{"lag":{"<topic>":{"<partition>":[records, seconds]}},"failedCommits":n,"fencedCommits":n}`; a partition that is not
 behind is left out. Records are counted as offsets; seconds are the age of the first record that no batch holds yet,
@@ -11,11 +11,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from partita.spark.planning.starts import ClusterView
-from partita.spark.positions import TopicPartition
+from partita.spark.settings.positions import TopicPartition
 
 
 def first_unread(reached: Mapping[TopicPartition, int], view: ClusterView) -> dict[TopicPartition, int]:
-    """The offset behind the newest batch, of each partition that holds something from there on."""
+    """Return the first unread offset of each partition that has records behind the newest batch."""
     places = {key: max(reached.get(key, facts.earliest), facts.earliest) for key, facts in view.partitions.items()}
     return {key: place for key, place in sorted(places.items()) if place < view.partitions[key].latest}
 
@@ -29,7 +29,7 @@ def told(
     failed_commits: int,
     fenced_commits: int,
 ) -> dict[str, Any]:
-    """The entries of the report. `times` are timestamps of the records at `unread`, as far as they are known."""
+    """Return the entries of the report. `times` are the known timestamps of the records at `unread`."""
     lag: dict[str, dict[str, list[float | None]]] = {}
     for (topic, partition), place in unread.items():
         key = topic, partition

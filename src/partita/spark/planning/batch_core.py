@@ -1,4 +1,4 @@
-"""Plans a batch read: from options and a look at the cluster to tasks with exact offset ranges.
+"""Plan a batch read: from options and a look at the cluster to tasks with exact offset ranges.
 
 Follows Spark's Kafka connector, but an end beyond the real end or a start before the log start is reported while
 planning, and partitions of an `assign` that do not exist are named.
@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from partita.protocol.primitives import ZERO_UUID
-from partita.spark.options import SourceOptions, check_batch
 from partita.spark.planning.lookups import Lookups
 from partita.spark.planning.offsets import names
 from partita.spark.planning.planner import RangeTask, split
@@ -26,7 +25,8 @@ from partita.spark.planning.starts import (
     resolve_start,
     times_wanted,
 )
-from partita.spark.positions import AtWord, TopicPartition
+from partita.spark.settings.options import SourceOptions, check_batch
+from partita.spark.settings.positions import AtWord, TopicPartition
 
 LOOK_AGAIN = 3
 LOOK_AGAIN_PAUSE_MS = 500
@@ -34,7 +34,7 @@ LOOK_AGAIN_PAUSE_MS = 500
 
 
 def existing(options: SourceOptions, lookups: Lookups) -> ClusterView:
-    """A view in which everything asked for by name exists. Raises SourceError after the last attempt."""
+    """Return a view in which everything asked for by name exists. Raises SourceError after the last attempt."""
     view = lookups.view(options.topics)
     for _ in range(LOOK_AGAIN):
         if not missing(options.topics, view):
@@ -54,9 +54,9 @@ def plan_batch(
     *,
     not_before_ms: int | None = None,
 ) -> list[RangeTask]:
-    """The tasks of one batch read. `narrow` may return a smaller or empty range (pushed filters).
+    """Return the tasks of one batch read. `narrow` may return a smaller or empty range (pushed filters).
 
-    With `not_before_ms`, what lies before the first record of that timestamp or a later one is left out.
+    With `not_before_ms`, offsets before the first record of that timestamp or a later one are left out.
     """
     check_batch(options)
     view = existing(options, lookups)

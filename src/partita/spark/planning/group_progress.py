@@ -1,4 +1,4 @@
-"""Which offsets a stream commits to its group, and what a restart makes of the offsets found there.
+"""The offsets a stream commits to its group, and how a restart uses the offsets found there.
 
 A position may be committed once Spark has the batch that ends there in its commit log, never earlier. The group is a
 mirror that may lag behind the checkpoint but never leads it. Each commit carries the metadata
@@ -11,11 +11,11 @@ from collections.abc import Callable, Collection, Mapping
 
 from partita.errors import GroupAuthorizationFailedError
 from partita.now import Clock
-from partita.spark.options import SourceOptions, query_key_of
 from partita.spark.planning.lookups import CommitRefused, Committed, Lookups
 from partita.spark.planning.offsets import StreamOffset, names
 from partita.spark.planning.starts import ClusterView
-from partita.spark.positions import TopicPartition
+from partita.spark.settings.options import SourceOptions, query_key_of
+from partita.spark.settings.positions import TopicPartition
 
 LEADER_EPOCH_MAX = 2**31 - 1
 MARK = "spark:"
@@ -30,7 +30,7 @@ def query_key(options: SourceOptions) -> str:
 
 
 def is_news(end: Committed, known: Committed | None) -> bool:
-    """Whether the group should hear of this end: it is further, or in a younger leader epoch, whose log is shorter."""
+    """Whether to commit this end: it is further, or in a newer leader epoch, whose log is shorter."""
     if known is None or end.offset > known.offset:
         return True
     return end.leader_epoch > known.leader_epoch and end.offset < known.offset
@@ -39,7 +39,7 @@ def is_news(end: Committed, known: Committed | None) -> bool:
 def still_there(
     due: dict[TopicPartition, Committed], proven: StreamOffset, lookups: Lookups
 ) -> dict[TopicPartition, Committed]:
-    """The offsets without those of topics that were deleted and recreated: they would count for the new topic."""
+    """Return the offsets without those of recreated topics: they would count for the new topic."""
     if not due:
         return due
     now = lookups.topic_ids(sorted({topic for topic, _ in due}))
@@ -48,7 +48,7 @@ def still_there(
 
 
 class CommitBook:
-    """Remembers what this query has committed and decides what is due.
+    """Remembers the commits of this query and decides which are due.
 
     It lowers a value of its own only after the log was truncated or its topic recreated.
     """
@@ -63,11 +63,11 @@ class CommitBook:
         return found.metadata.startswith(self._prefix)
 
     def learn(self, found: Mapping[TopicPartition, Committed]) -> None:
-        """Take note of what the group holds at the start of a run."""
+        """Record the group's offsets at the start of a run."""
         self._ours.update({key: c for key, c in found.items() if self.is_ours(c)})
 
     def due(self, proven: StreamOffset) -> dict[TopicPartition, Committed]:
-        """The offsets to commit now that everything before the ends of `proven` is complete; empty when none is."""
+        """Return the offsets to commit now that all before the ends of `proven` is complete; empty when none is."""
         recreated = self._topics.recreated(proven)
         self._ours = {key: ours for key, ours in self._ours.items() if key[0] not in recreated}
         metadata = f"{self._prefix}{max(0, proven.ordinal)}"
@@ -75,22 +75,22 @@ class CommitBook:
         return {key: end for key, end in ends.items() if is_news(end, self._ours.get(key))}
 
     def accepted(self, offsets: Mapping[TopicPartition, Committed]) -> None:
-        """Take note that the broker has these now."""
+        """Record offsets that the broker accepted."""
         for key, committed in offsets.items():
             self._ours[key] = committed
 
     def follow(self, offsets: Mapping[TopicPartition, int]) -> None:
-        """Take note of positions that somebody else set and this run follows; they count as committed."""
+        """Record positions set by another client that this run follows; they count as committed."""
         self._ours.update({key: Committed(offset, LEADER_EPOCH_MAX) for key, offset in offsets.items()})
 
     def resume(
         self, start: StreamOffset, found: Mapping[TopicPartition, Committed], *, group_decides: bool
     ) -> tuple[dict[TopicPartition, int], tuple[str, ...]]:
-        """After a restart: positions that replace ends of `start`, and remarks for the log.
+        """Return, after a restart, the positions that replace ends of `start`, and remarks for the log.
 
-        With the checkpoint as authority nothing is replaced, and an offset of somebody else is only remarked on. With
-        the group as authority its offset counts, except for one of ours below `start`: the query crashed between
-        Spark's commit and the group's.
+        With the checkpoint as authority nothing is replaced, and a foreign offset only leads to a remark. With the
+        group as authority its offset counts, except for one of ours below `start`: the query crashed between Spark's
+        commit and the group's.
         """
         replaced: dict[TopicPartition, int] = {}
         foreign: list[str] = []
@@ -138,13 +138,13 @@ class CommitPause:
         return due == self._refused and self._clock.now().mono_ms < self._until_ms
 
     def refused(self, due: Mapping[TopicPartition, Committed]) -> None:
-        """Take note that these were refused."""
+        """Record that these offsets were refused."""
         pause_ms = min(COMMIT_PAUSE_MS * 2 ** min(self._in_a_row, 10), COMMIT_PAUSE_MAX_MS)
         self._refused, self._until_ms = due, self._clock.now().mono_ms + pause_ms
         self._in_a_row += 1
 
     def accepted(self) -> None:
-        """Take note that the group takes commits again."""
+        """Record that the group accepts commits again."""
         self._in_a_row = 0
 
 
@@ -174,12 +174,13 @@ class GroupProgress:
             found = self._found(new)
             self._book.learn(found)
             self._warn_of_others(found)
+            # None is kept too, so a partition without a commit is not asked for again.
             self._starts.update({key: found[key].offset if key in found else None for key in new})
         starts = {key: self._starts.get(key) for key in partitions}
         return {key: start for key, start in starts.items() if start is not None}
 
     def _found(self, partitions: Collection[TopicPartition]) -> dict[TopicPartition, Committed]:
-        """What the group has committed. Without the right to see it there is nothing, and no progress is committed.
+        """Return the group's committed offsets. Without the right to see them: none, and no progress is committed.
 
         Raises GroupAuthorizationFailedError where the query depends on the group.
         """
@@ -207,7 +208,7 @@ class GroupProgress:
             )
 
     def begin(self, initial: StreamOffset) -> StreamOffset:
-        """A query without checkpoint begins here; nothing before `initial` was read by it."""
+        """Begin a query without checkpoint; it has read nothing before `initial`."""
         self._has_resumed = True
         self._unproven = initial
         return initial
@@ -237,7 +238,7 @@ class GroupProgress:
         """A batch that ends here was handed to Spark: when it asks for the next one, that batch is complete."""
 
     def replayed(self, end: StreamOffset) -> StreamOffset:
-        """What of a logged batch to read: all of it."""
+        """Return the ranges of a logged batch to read: all of it."""
         self._unproven = None
         return end
 
@@ -245,16 +246,17 @@ class GroupProgress:
         """An AvailableNow run has reached its end. There is nothing to leave."""
 
     def finished(self, end: StreamOffset) -> None:
-        """Spark's own word, one batch late, that the batch ending at `end` is done: a second chance to commit it."""
+        """Commit `end`, whose batch Spark reports as done, one batch late: a second chance."""
         if self._has_resumed and (self._replaced is None or self._replaced[0] != end):
             self.commit(end)
 
     def commit(self, proven: StreamOffset) -> None:
-        """Tell the group what is complete, unless it knows.
+        """Commit what is complete, unless the group has it already.
 
-        A refusal is counted and remarked on, and repeated after a pause unless the right to commit is missing. Raises
+        A refusal is counted, reported once and repeated after a pause unless the right to commit is missing. Raises
         CommitRefused with commitFailure=fail.
         """
+        # Spark asks with the first offsets before any batch ran: they prove nothing.
         if not self._commits or proven == self._unproven:
             return
         due = still_there(self._book.due(proven), proven, self._lookups)

@@ -1,4 +1,4 @@
-"""What planning asks of a cluster, as a protocol, so that a plan can be tested without one.
+"""The questions of planning to a cluster, as a protocol, so that a plan can be tested without one.
 
 `partita.spark.cluster.cluster_lookups.ClusterLookups` asks real brokers; the tests have a log in memory.
 """
@@ -9,9 +9,9 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
-from partita.spark.options import TopicSelection
 from partita.spark.planning.starts import ClusterView
-from partita.spark.positions import TopicPartition
+from partita.spark.settings.options import TopicSelection
+from partita.spark.settings.positions import TopicPartition
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,9 +24,9 @@ class Committed:
 
 
 class CommitRefused(Exception):
-    """The group did not take the offsets; the message says why and what to do.
+    """The group refused the offsets; the message gives the reason and the remedy.
 
-    `lacks_right`: trying again is of no use until an administrator allows it.
+    `lacks_right`: retrying is of no use until an administrator allows it.
     """
 
     def __init__(self, message: str, *, lacks_right: bool = False) -> None:
@@ -47,7 +47,7 @@ class Lookups(Protocol):
         ...
 
     def topic_ids(self, topics: Collection[str]) -> dict[str, bytes]:
-        """The ids that these topics have now; those that the cluster does not show, or has no ids for, are left out."""
+        """Return the current ids of these topics, without those that the cluster does not show or has no ids for."""
         ...
 
     def at_times(self, wanted: Mapping[TopicPartition, int]) -> dict[TopicPartition, int | None]:
@@ -55,7 +55,7 @@ class Lookups(Protocol):
         ...
 
     def epoch_ends(self, wanted: Mapping[TopicPartition, int]) -> dict[TopicPartition, int]:
-        """Where each leader epoch ended; partitions for which the cluster cannot tell are left out."""
+        """Return where each leader epoch ended; partitions for which the cluster does not know it are left out."""
         ...
 
     def record_bytes(self, wanted: Mapping[TopicPartition, int]) -> dict[TopicPartition, float]:
@@ -63,14 +63,14 @@ class Lookups(Protocol):
         ...
 
     def record_times(self, wanted: Mapping[TopicPartition, int]) -> dict[TopicPartition, int]:
-        """The timestamp (milliseconds) of the first record at or after each offset, as far as it is quickly known.
+        """Return the timestamp (milliseconds) of the first record at or after each offset, if it can be found quickly.
 
-        Nothing is raised: what the cluster does not tell is left out.
+        Raises nothing: partitions without an answer are left out.
         """
         ...
 
     def committed(self, group: str, partitions: Collection[TopicPartition]) -> dict[TopicPartition, Committed]:
-        """What the group has committed; partitions without a committed offset are left out."""
+        """Return the group's committed offsets; partitions without one are left out."""
         ...
 
     def commit(self, group: str, offsets: Mapping[TopicPartition, Committed]) -> None:

@@ -1,4 +1,4 @@
-"""How a sink that writes exactly once knows what is written: markers in groups that nobody joins. Pure.
+"""Markers by which an exactly-once sink knows the rows already written: offsets of groups without members. Pure.
 
 A task commits its rows and its marker in one transaction, so the marker is there if and only if the rows are. The
 marker of Spark partition p is the offset of group `partita-NAME-p`: the batch's number plus one, with the number of
@@ -17,7 +17,7 @@ _MASK = (1 << 64) - 1
 
 
 class SinkRefused(RuntimeError):
-    """The rows of a batch must not be written: some of them are written already, or nobody can tell."""
+    """The rows of a batch must not be written: some of them are written already, or may be."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,17 +41,17 @@ class Marker:
 
     @property
     def offset(self) -> int:
-        """What is committed."""
+        """The offset to commit."""
         return self.batch + 1
 
     @property
     def metadata(self) -> str:
-        """What is committed beside the offset."""
+        """The metadata to commit with the offset."""
         return "" if self.digest is None else f"v1:{self.digest.rows}:{self.digest.total:016x}"
 
     @classmethod
     def of(cls, offset: int, metadata: str) -> Marker:
-        """From a committed offset. Raises SinkRefused for metadata of somebody else."""
+        """Return the marker of a committed offset. Raises SinkRefused for metadata of another application."""
         if not metadata:
             return cls(offset - 1)
         found = _METADATA.fullmatch(metadata)
@@ -83,14 +83,14 @@ def driver_group(sink: str) -> str:
 
 
 class Duty(Enum):
-    """What a task has to do with its rows."""
+    """The duty of a task towards its rows."""
 
     WRITE = "write them"
     COMPARE = "they are written already; make sure that they are the same"
 
 
 def duty_of(place: TaskPlace, own: Marker | None, driver: Marker | None, *, starts_with: int | None) -> Duty:
-    """What the markers say. `starts_with`: the batch that this sink begins with, as the user says.
+    """Return the duty that follows from the markers. `starts_with`: the user's first batch of this sink.
 
     Raises SinkRefused where writing could write twice.
     """
@@ -127,7 +127,7 @@ def check_same(place: TaskPlace, own: Marker, offered: Digest) -> None:
 
 
 def check_empty(place: TaskPlace, own: Marker | None, driver: Marker | None, *, starts_with: int | None) -> None:
-    """A task without rows writes nothing; raise SinkRefused where its markers do not agree with that."""
+    """Raise SinkRefused where the markers of a task without rows do not agree with writing nothing."""
     if own is not None and own.batch == place.batch:
         check_same(place, own, Digest())
     newest = max((marker.batch for marker in (own, driver) if marker is not None), default=-1)

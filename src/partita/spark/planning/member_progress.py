@@ -1,7 +1,7 @@
 """A query that shares a group with other consumers: which partitions it may read, from where, and what it commits.
 
 Everything happens between two batches, in this order: commit what the last batch proved, while its partitions are still
-held; take part in the group, which may take partitions and give others; find where the new ones stand. So a partition
+held; poll the group, which may take partitions and give others; find where the new ones go on. So a partition
 never changes hands with a batch of it under way, unless the batch outlasts max.poll.interval.ms; then its commit is
 refused, counted, and the next owner reads from the last commit.
 """
@@ -12,25 +12,25 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 
 from partita.now import Clock
-from partita.spark.options import MemberOptions, SourceOptions
 from partita.spark.planning.group_progress import MARK, CommitPause, KnownTopics, is_news, query_key, still_there
 from partita.spark.planning.lookups import CommitRefused, Committed, Lookups
 from partita.spark.planning.membership import Holding, Membership
 from partita.spark.planning.offsets import Range, StreamOffset, names
 from partita.spark.planning.starts import ClusterView
-from partita.spark.positions import TopicPartition
+from partita.spark.settings.options import MemberOptions, SourceOptions
+from partita.spark.settings.positions import TopicPartition
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a held partition stands: everything before `end` is done, by this query or by an earlier owner."""
+    """Position of a held partition: everything before `end` is done, by this query or by an earlier owner."""
 
     end: int
     leader_epoch: int = -1
 
 
 def place_of(found: Committed | None, have: Range | None, *, is_ours: bool, group_decides: bool) -> Place | None:
-    """Where a partition that was just gained goes on; None when neither the group nor the checkpoint knows it.
+    """Return where a partition that was just gained goes on; None when neither the group nor the checkpoint knows it.
 
     `found` is the group's offset, `have` the range of the newest batch in the checkpoint. The one that is further
     wins. With the group as authority its offset wins, unless it is one of ours below the checkpoint: the query crashed
@@ -68,7 +68,7 @@ class MemberProgress:
         self._group_has: dict[TopicPartition, Committed] = {}
         self._starts: Mapping[TopicPartition, Range] = {}
         self._inherited: dict[TopicPartition, Range] | None = None
-        """What the checkpoint knew when this run began, until the partition is held for the first time."""
+        """The checkpoint's ranges when this run began, each until its partition is held for the first time."""
         self._planned: tuple[StreamOffset, int] | None = None
         self._pause = CommitPause(clock)
         self._topics = KnownTopics()
@@ -77,16 +77,16 @@ class MemberProgress:
         self.fenced_commits = 0
 
     def begin(self, initial: StreamOffset) -> StreamOffset:
-        """A query without checkpoint begins at `initial`, of which it holds nothing yet."""
+        """Begin a query without checkpoint at `initial`; it holds nothing yet."""
         self._starts = initial.ranges
         return StreamOffset({})
 
     def committed(self, partitions: Collection[TopicPartition]) -> dict[TopicPartition, int]:
-        """Nothing: where a partition stands is found out when it is gained."""
+        """Return nothing: the position of a partition is looked up when it is gained."""
         return {}
 
     def resume(self, start: StreamOffset) -> StreamOffset:
-        """Commit what `start` proves, take part in the group, and say where each held partition goes on."""
+        """Commit what `start` proves, poll the group, and return where each held partition goes on."""
         if self._inherited is None:
             self._inherited = dict(start.ranges)
         self._prove(start)
@@ -100,10 +100,10 @@ class MemberProgress:
         return replace(start, ranges=ranges, member_epoch=self._held.generation)
 
     def commit(self, proven: StreamOffset) -> None:
-        """Nothing: `resume` has committed."""
+        """Do nothing: `resume` has committed."""
 
     def finished(self, end: StreamOffset) -> None:
-        """Nothing: Spark's word comes one batch late, and partitions may have moved since."""
+        """Do nothing: Spark's call comes one batch late, and partitions may have moved since."""
 
     def visible(self, view: ClusterView) -> ClusterView:
         """The part of the cluster that this query may read now."""
@@ -115,7 +115,7 @@ class MemberProgress:
         self._planned = (end, self._clock.now().mono_ms)
 
     def replayed(self, end: StreamOffset) -> StreamOffset:
-        """What of a logged batch to read, when it may have been planned by an earlier run.
+        """Return the ranges of a logged batch to read, when it may have been planned by an earlier run.
 
         All of it, unless onReplayLost=skip leaves out what other members have done and committed meanwhile.
         """
@@ -190,7 +190,7 @@ class MemberProgress:
             self._remark(f"the group is behind this query's checkpoint, the {follows} is followed: {'; '.join(behind)}")
 
     def _commit(self, start: StreamOffset) -> None:
-        """Tell the group where held partitions stand, unless it knows. What was fenced is no longer held."""
+        """Commit the ends of held partitions, unless the group has them. Fenced partitions are no longer held."""
         metadata = f"{self._prefix}{max(0, start.ordinal)}"
         ends = {key: Committed(place.end, place.leader_epoch, metadata) for key, place in self._places.items()}
         due = {key: end for key, end in ends.items() if is_news(end, self._group_has.get(key))}
@@ -217,7 +217,7 @@ class MemberProgress:
             self._pause.accepted()
 
     def _lose(self, partitions: Collection[TopicPartition]) -> None:
-        """These are no longer held: nothing of them is planned before the group gives them again."""
+        """Drop these partitions: nothing of them is planned before the group assigns them again."""
         kept = {key: tenure for key, tenure in self._held.tenures.items() if key not in partitions}
         self._held = replace(self._held, tenures=kept)
         for key in partitions:

@@ -1,4 +1,4 @@
-"""What planning asks of the group it is a member of, as a protocol, so that a plan can be tested without a group.
+"""The questions of planning to its own group, as a protocol, so that a plan can be tested without a group.
 
 `partita.spark.cluster.group_members.GroupMembers` holds real memberships; the tests have a group in memory.
 """
@@ -10,14 +10,14 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from partita.spark.planning.lookups import Committed
-from partita.spark.positions import TopicPartition
+from partita.spark.settings.positions import TopicPartition
 
 
 @dataclass(frozen=True, slots=True)
 class Holding:
     """The partitions that the group has given to this query, each with the number of its tenure.
 
-    The number grows each time a partition is gained; the same number means that nobody else had it in between.
+    The number grows each time a partition is gained; the same number means that no other member had it in between.
     `is_settled` is false while a rebalance is under way: then nothing may be planned.
     """
 
@@ -28,7 +28,7 @@ class Holding:
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """A commit that the group did not take. `is_fenced`: these partitions are no longer this query's."""
+    """A commit that the group refused. `is_fenced`: these partitions are no longer this query's."""
 
     partitions: frozenset[TopicPartition]
     reason: str
@@ -39,13 +39,13 @@ class Membership(Protocol):
     """This query in its group. Every call blocks. Heartbeats go on between the calls."""
 
     def take_part(self) -> Holding:
-        """Give up what the group takes back, receive what it gives, and say what is held now."""
+        """Give up revoked partitions, receive assigned ones, and return those held now."""
         ...
 
     def commit(self, offsets: Mapping[TopicPartition, Committed]) -> tuple[Refusal, ...]:
-        """Commit for held partitions, with the epoch of this membership. Returns what was refused."""
+        """Commit for held partitions with this membership's epoch. Returns the refusals."""
         ...
 
     def leave(self) -> None:
-        """Leave the group. What was held goes to others at once."""
+        """Leave the group, so that its partitions go to others at once."""
         ...

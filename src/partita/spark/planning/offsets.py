@@ -18,7 +18,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from partita.protocol.primitives import ZERO_UUID
-from partita.spark.positions import TopicPartition
+from partita.spark.settings.positions import TopicPartition
 
 FORMAT_VERSION = 1
 PARTITIONS_WARNING = 10_000
@@ -43,7 +43,7 @@ class Range:
         return max(0, self.end - self.begin)
 
     def emptied(self) -> Range:
-        """The same place with nothing to read."""
+        """The same position with nothing to read."""
         return replace(self, begin=self.end)
 
 

@@ -14,9 +14,9 @@ from heapq import heapify, heapreplace
 from itertools import pairwise
 
 from partita.protocol.primitives import ZERO_UUID
-from partita.spark.options import Limits
 from partita.spark.planning.offsets import Range
-from partita.spark.positions import TopicPartition
+from partita.spark.settings.options import Limits
+from partita.spark.settings.positions import TopicPartition
 
 SHARED_RECORDS_MAX = 262_144
 """Most records that several partitions together give to one task because there are fewer cores than partitions."""
@@ -24,7 +24,7 @@ SHARED_RECORDS_MAX = 262_144
 
 @dataclass(frozen=True, slots=True)
 class RangeTask:
-    """What one task reads: offsets `begin` to `end` (exclusive) of one partition."""
+    """A task's offsets `begin` to `end` (exclusive) of one partition."""
 
     topic: str
     partition: int
@@ -113,7 +113,7 @@ def shared_by_cores(sizes: Iterable[int], cores: int) -> int:
 
 
 def together(tasks: list[RangeTask], records_max: int) -> list[tuple[RangeTask, ...]]:
-    """What each Spark task reads, one range after the other: neighbours that have at most `records_max` offsets in all.
+    """Return the ranges of each Spark task, read in turn: neighbours that have at most `records_max` offsets in all.
 
     The ranges keep their order. It depends on the ranges alone, not on the cluster: a batch that is planned again after
     a crash has the same tasks.

@@ -1,6 +1,6 @@
-"""From positions to offsets, and what counts as lost.
+"""Positions to offsets, and which records count as lost.
 
-`resolve_start` and `resolve_end` turn what the user said into one offset for each partition; `carry_on` continues a
+`resolve_start` and `resolve_end` turn the user's options into one offset for each partition; `carry_on` continues a
 stream from its last offset and lists every loss: records removed or truncated, topics deleted or recreated. Whether a
 loss fails the query is for the caller to decide (failOnDataLoss).
 """
@@ -12,9 +12,18 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 from partita.protocol.primitives import ZERO_UUID
-from partita.spark.options import TopicSelection
 from partita.spark.planning.offsets import Range, StreamOffset, names
-from partita.spark.positions import EARLIEST, LATEST, AtOffsets, AtTime, AtTimes, AtWord, Position, TopicPartition
+from partita.spark.settings.options import TopicSelection
+from partita.spark.settings.positions import (
+    EARLIEST,
+    LATEST,
+    AtOffsets,
+    AtTime,
+    AtTimes,
+    AtWord,
+    Position,
+    TopicPartition,
+)
 
 
 class SourceError(Exception):
@@ -40,7 +49,7 @@ class LossReason(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class PartitionFacts:
-    """One partition as the cluster tells it; `latest` is the last stable offset for read_committed."""
+    """One partition as the cluster reports it; `latest` is the last stable offset for read_committed."""
 
     earliest: int
     latest: int
@@ -57,14 +66,14 @@ class ClusterView:
 
 @dataclass(frozen=True, slots=True)
 class Resumption:
-    """What each partition has to offer from where it goes on; `losses` say in words what was lost on the way."""
+    """The ranges that each partition has to offer from its position; `losses` describe what was lost on the way."""
 
     ranges: Mapping[TopicPartition, Range]
     losses: tuple[str, ...] = ()
 
 
 def missing(selection: TopicSelection, view: ClusterView) -> list[str]:
-    """What was asked for by name and does not exist: topics, or partitions of an assign."""
+    """Return what was asked for by name and does not exist: topics, or partitions of an assign."""
     topics = {topic for topic, _ in view.partitions}
     lacking = [name for name in selection.names if name not in topics]
     return lacking + [f"{topic}-{p}" for topic, p in selection.assigned if (topic, p) not in view.partitions]
@@ -130,7 +139,7 @@ def carry_on(
     new_starts: Mapping[TopicPartition, int],
     diverged_at: Mapping[TopicPartition, int],
 ) -> Resumption:
-    """Everything there is to read after `start`, for each partition of the view.
+    """Return everything there is to read after `start`, for each partition of the view.
 
     Partitions that `start` lacks begin at `new_starts`, else at their earliest offset. `diverged_at` is the first
     offset that no longer belongs to the leader epoch of `start` (OffsetForLeaderEpoch). A selected partition that the
@@ -187,7 +196,7 @@ def was_recreated(topic: str, start: StreamOffset, view: ClusterView) -> bool:
 def looks_wrong(start: StreamOffset, view: ClusterView, vanished: Collection[TopicPartition] = ()) -> bool:
     """Whether the view contradicts the offset in a way that a second look may explain, as while leaders move.
 
-    `vanished` are partitions that repeated looks did not find, which is therefore no news.
+    `vanished` are partitions that repeated looks did not find, so their absence is not new.
     """
     return any(
         key not in vanished

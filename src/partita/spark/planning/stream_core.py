@@ -1,4 +1,4 @@
-"""The offset logic of a streaming read: what Spark's engine asks, answered without Spark.
+"""The offset logic of a streaming read: answers the questions of Spark's engine without Spark.
 
 One `StreamCore` lives as long as one run of a query. At each `latest_offset(start)` Spark has everything before the
 end of `start` in its commit log, so that is where progress is committed to the group, before anything else; then
@@ -13,7 +13,6 @@ from typing import Any, TypeAlias
 
 from partita.now import Clock
 from partita.protocol.primitives import ZERO_UUID
-from partita.spark.options import SourceOptions, check_stream
 from partita.spark.planning.backlog import first_unread, told
 from partita.spark.planning.batch_core import LOOK_AGAIN, LOOK_AGAIN_PAUSE_MS, existing
 from partita.spark.planning.group_progress import GroupProgress
@@ -35,10 +34,11 @@ from partita.spark.planning.starts import (
     until,
     was_recreated,
 )
-from partita.spark.positions import AtWord, TopicPartition
+from partita.spark.settings.options import SourceOptions, check_stream
+from partita.spark.settings.positions import AtWord, TopicPartition
 
 OffsetJson: TypeAlias = dict[str, Any]
-"""An offset as Spark hands it over: whatever its JSON text holds."""
+"""An offset as Spark passes it: whatever its JSON text holds."""
 
 
 class StreamCore:
@@ -86,7 +86,7 @@ class StreamCore:
 
     @property
     def fenced_commits(self) -> int:
-        """How many of them because the partitions had gone to another member."""
+        """How many of them were refused because the partitions had gone to another member."""
         return self._group.fenced_commits if isinstance(self._group, MemberProgress) else 0
 
     def initial_offset(self) -> OffsetJson:
@@ -96,17 +96,19 @@ class StreamCore:
         return encode(self._group.begin(self._initial))
 
     def prepare_available_now(self) -> None:
-        """Fix the end of this run: what is there now. Topics asked for by name are waited for a little."""
+        """Fix the end of this run at the present ends. Topics asked for by name are waited for a little."""
         view = existing(self._options, self._lookups)
         self._targets = {key: facts.latest for key, facts in view.partitions.items()}
 
     def latest_offset(self, start_json: OffsetJson, *, use_limits: bool) -> OffsetJson:
-        """Commit what `start` proves, then say where the next batch ends; `start_json` itself if there is none.
+        """Commit what `start` proves, then return where the next batch ends; `start_json` itself if there is none.
 
-        An idle query waits here for a record, or for the rest of offsetPollMs, and then looks: no answer is an old one.
+        An idle query waits here for a record, or for the rest of offsetPollMs, and looks only then, so no answer is
+        stale.
         """
         start = self._group.resume(decode(start_json))
         self._group.commit(start)
+        # Progress is committed before the look, which may pause an idle query.
         view = self._look(start)
         if not view.partitions and not self._options.fail_on_data_loss:
             self._remark("the cluster shows none of the topics: the offset stays as it is")
@@ -118,6 +120,7 @@ class StreamCore:
         self._reached = (planned or start).ranges
         if planned is None and self._targets is not None:
             self._group.ended()
+        # Continue a checkpoint of Spark's own connector in our form, even without new records.
         if planned is None and is_foreign(start_json):
             planned = replace(start, topic_ids=view.topic_ids)
         if planned is None:
@@ -127,7 +130,7 @@ class StreamCore:
         return end_json
 
     def report_latest(self) -> OffsetJson | None:
-        """The real ends, for Spark's progress, and how far behind the query is; None before the first look."""
+        """Return the real ends, for Spark's progress, and how far behind the query is; None before the first look."""
         if self._looked is None:
             return None
         view = self._group.visible(self._looked[1])
@@ -149,6 +152,7 @@ class StreamCore:
         """
         end = decode(end_json)
         if is_foreign(end_json) and start_json is not None:
+            # The connector's ends hold no begins: take the ends of the offset before; a partition it lacks began at 0.
             begins = decode(start_json).ranges
             known = {key: replace(r, begin=begins[key].end) for key, r in end.ranges.items() if key in begins}
             end = replace(end, ranges={**{key: replace(r, begin=0) for key, r in end.ranges.items()}, **known})
@@ -167,7 +171,7 @@ class StreamCore:
         return split(tasks, self._options.min_partitions, self._options.max_records_per_partition)
 
     def shared_records(self, end_json: OffsetJson) -> int:
-        """Up to how many offsets a task of the batch that ends here reads, as it was when the batch was planned first.
+        """Return how many offsets a task of the batch that ends here reads at most, as first planned.
 
         A sink that writes exactly once needs the same tasks when a batch is run again, on whatever machine.
         """
@@ -179,7 +183,7 @@ class StreamCore:
         self._group.finished(decode(end_json))
 
     def _first_positions(self) -> StreamOffset:
-        """Where the options, or the group, say that a new query starts, moved behind what was removed since."""
+        """Return where a new query starts by its options or its group, moved past records removed since."""
         options = self._options
         view = existing(options, self._lookups)
         position = options.starting or DEFAULT_STREAM_START
@@ -205,7 +209,7 @@ class StreamCore:
         return StreamOffset({key: replace(r, end=r.begin) for key, r in resumption.ranges.items()}, view.topic_ids)
 
     def _look(self, start: StreamOffset) -> ClusterView:
-        """The cluster now. What contradicts `start` is looked at again."""
+        """Return a view of the cluster; one that contradicts `start` is repeated."""
         pause_ms = 0
         if self._is_idle and self._looked is not None:
             since_ms = self._clock.now().mono_ms - self._looked[0]
@@ -220,7 +224,7 @@ class StreamCore:
         return view
 
     def _news(self) -> dict[TopicPartition, int]:
-        """Where a new record ends the pause of an idle query; nowhere while it waits for several."""
+        """Return where a new record ends the pause of an idle query; nowhere while it waits for several."""
         if self._looked is None or self._options.limits.min_offsets is not None:
             return {}
         return {key: facts.latest for key, facts in self._group.visible(self._looked[1]).partitions.items()}
@@ -242,6 +246,7 @@ class StreamCore:
                 return None
             ranges = limited(ranges, self._options.limits, self._record_bytes(ranges))
         moved = any(key in ranges and ranges[key].begin != r.end for key, r in start.ranges.items())
+        # Without records there may still be news to log: a start moved past removed records, or a new topic id.
         if not (backlog or moved or any(was_recreated(topic, start, view) for topic, _ in ranges)):
             return None
         self._last_cut_ms = self._clock.now().mono_ms
@@ -250,7 +255,7 @@ class StreamCore:
         return replace(start, ranges=ranges, topic_ids=topic_ids, ordinal=start.ordinal + 1, shared_records=shared)
 
     def _shared_by_cores(self, ranges: Mapping[TopicPartition, Range]) -> int | None:
-        """What the tasks of this batch share because of the cores; None where the options alone decide."""
+        """Return how many offsets the tasks of this batch share by cores; None where the options alone decide."""
         if self._cores is None:
             return None
         plain = self._options.shared_task_records(in_stream=True)
@@ -267,7 +272,7 @@ class StreamCore:
             existing(self._options, self._lookups)
 
     def _divergence(self, start: StreamOffset, view: ClusterView) -> dict[TopicPartition, int]:
-        """Where our leader epoch ended, for partitions whose leader changed since."""
+        """Return where our leader epoch ended, for partitions whose leader changed since."""
         wanted = {
             key: r.leader_epoch
             for key, r in start.ranges.items()

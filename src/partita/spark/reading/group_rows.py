@@ -21,7 +21,7 @@ from partita.protocol.messages.group_log import GroupMetadataValue
 
 
 def group_rows(record: GroupRecord) -> Iterator[Row]:
-    """One row per record: what the group had become."""
+    """Return one row per record: the group's new state."""
     value = record.value
     yield {
         "group": record.group,
@@ -80,8 +80,8 @@ def assignment_rows(record: GroupRecord) -> Iterator[Row]:
 class Rebalances:
     """Compares each record of a group with the one before it; one row per record that follows another.
 
-    Records that compaction removed are not seen: `generation` minus `previousGeneration` says how many rebalances a row
-    covers.
+    Records that compaction removed are not seen: `generation` minus `previousGeneration` is the number of rebalances a
+    row covers.
     """
 
     _before: dict[str, GroupMetadataValue] = field(default_factory=dict)

@@ -1,8 +1,8 @@
 """`view=lag_history`: how far behind its partition each commit was when it was made, long after the fact.
 
 The end of a partition at a past moment is the first offset whose record is younger (ListOffsets by time). Each batch of
-commits asks for at most `SAMPLES` moments of a partition, where its log grew most, and interpolates what lies between
-them, as lag exporters do; while a log did not grow, nothing needs to be asked. Timestamps are the producers' where the
+commits asks for at most `SAMPLES` moments of a partition, where its log grew most, and interpolates between them, as
+lag exporters do; while a log did not grow, nothing needs to be asked. Timestamps are the producers' where the
 topic has CreateTime, so a clock that is wrong shows here.
 """
 
@@ -17,14 +17,14 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from partita.spark.options import TopicSelection
 from partita.spark.planning.lookups import Lookups
 from partita.spark.planning.starts import PartitionFacts
-from partita.spark.positions import TopicPartition
+from partita.spark.settings.options import TopicSelection
+from partita.spark.settings.positions import TopicPartition
 
 Moments: TypeAlias = Mapping[TopicPartition, int]
 EndsAt: TypeAlias = Callable[[Moments], Mapping[TopicPartition, int]]
-"""The end of each partition at a moment in milliseconds; partitions that are not there any more are left out."""
+"""The end of each partition at a moment in milliseconds; partitions that no longer exist are left out."""
 SAMPLES = 16
 
 
@@ -54,9 +54,9 @@ def ends_of(
     growths = {key: Growth(np.unique(times[places])) for key, places in rows.items()}
     for _ in range(SAMPLES):
         wanted = {key: moment for key, growth in growths.items() if (moment := growth.next_moment()) is not None}
-        told = ends_at(wanted) if wanted else {}
+        found = ends_at(wanted) if wanted else {}
         for key, moment in wanted.items():
-            growths[key].learn(moment, told.get(key))
+            growths[key].learn(moment, found.get(key))
     for key, places in rows.items():
         if not growths[key].is_gone:
             ends[places], is_exact[places] = growths[key].at(times[places])
@@ -64,7 +64,7 @@ def ends_of(
 
 
 class Growth:
-    """What is known of one partition's end over time, and the moment that it is best asked about next."""
+    """The known ends of one partition over time, and the moment to ask about next."""
 
     def __init__(self, moments: NDArray[np.int64]) -> None:
         self._moments = moments
@@ -73,7 +73,7 @@ class Growth:
         self.is_gone = False
 
     def next_moment(self) -> int | None:
-        """The first, the last, then the middle of where the log grew most; None when nothing is left to learn."""
+        """Return the first, the last, then the middle of the largest growth; None when nothing is left to learn."""
         if self.is_gone:
             return None
         if len(self._known) < min(2, len(self._moments)):
@@ -86,7 +86,7 @@ class Growth:
         return int(self._moments[max(growths)[1]]) if growths else None
 
     def learn(self, moment: int, end: int | None) -> None:
-        """Take note of the end at a moment that was asked about; None: the partition is not there any more."""
+        """Record the end at a moment that was asked about; None: the partition no longer exists."""
         self.is_gone = self.is_gone or end is None
         if end is not None:
             insort(self._known, (int(np.searchsorted(self._moments, moment)), end))
@@ -119,7 +119,7 @@ def _by_partition(commits: pa.RecordBatch) -> dict[TopicPartition, NDArray[np.in
 
 
 def asked_of(lookups: Lookups) -> Callable[[], EndsAt]:
-    """Makes an `EndsAt` that the cluster answers, for one batch: where its partitions end now is asked once.
+    """Return a factory of an `EndsAt` for one batch: the current ends of its partitions are asked for once.
 
     A partition without a younger record ended where it ends now.
     """

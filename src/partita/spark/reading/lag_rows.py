@@ -17,7 +17,7 @@ from partita.now import Clock
 from partita.spark.cluster.broker_link import link_to
 
 AT_ONCE = 16
-"""So many groups are asked about at the same time."""
+"""Number of groups asked about at the same time."""
 
 
 def lag_batch(client: Mapping[str, str], group: str | None, clock: Clock, schema: pa.Schema) -> pa.RecordBatch:

@@ -12,11 +12,14 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from partita.lazy import later
 from partita.protocol.primitives import Buffer
 from partita.records.header import cut, read_header
 
 if TYPE_CHECKING:
     import pyarrow as pa
+else:
+    pa = later("pyarrow")
 
 ROWS_MAX = 65_536
 BYTES_MAX = 16 << 20
@@ -96,8 +99,6 @@ def joined(batches: Iterable[pa.RecordBatch], bytes_max: int = BYTES_MAX) -> Ite
 
 
 def _one(batches: list[pa.RecordBatch]) -> pa.RecordBatch:
-    import pyarrow as pa
-
     if len(batches) == 1:
         return batches[0]
     (whole,) = pa.Table.from_batches(batches).combine_chunks().to_batches()

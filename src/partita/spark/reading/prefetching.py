@@ -1,8 +1,8 @@
-"""Reads a small batch of a stream in the source's own process, so that Spark needs no Python worker for its task.
+"""Read a small batch of a stream in the source's own process, so that Spark needs no Python worker for its task.
 
-Spark hands rows over with the plan of a batch, where they are kept as a block until the task takes them. It does so for
-readers of the class SimpleDataSourceStreamReader alone, which it tells by their wrapper. A task that does not find
-the block any more reads the ranges itself.
+Spark takes rows together with the plan of a batch and keeps them as a block until the task takes them. It does so for
+readers of the class SimpleDataSourceStreamReader alone, which it recognises by their wrapper. A task that does not
+find the block any more reads the ranges itself.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING
 from partita.errors import KafkaError
 from partita.options import ConfigError
 from partita.spark.cluster.broker_link import link_to
-from partita.spark.options import SourceOptions
 from partita.spark.planning.planner import RangeTask
 from partita.spark.planning.starts import SourceError
 from partita.spark.reading.range_reader import Fetched, RangeReader
 from partita.spark.reading.task_reader import decoded, fetch_settings
+from partita.spark.settings.options import SourceOptions
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -31,7 +31,7 @@ WAIT_S = 2.0
 
 
 def simple_reader() -> type | None:
-    """The class by which Spark's source process knows a reader that has its rows ready; None where there is none."""
+    """Return the class by which Spark recognises a reader with ready rows; None where there is none."""
     try:
         from pyspark.sql.datasource_internal import _SimpleStreamReaderWrapper
     except ImportError:
@@ -40,7 +40,7 @@ def simple_reader() -> type | None:
 
 
 def prefetched(options: SourceOptions, ranges: Sequence[RangeTask]) -> list[pa.RecordBatch] | None:
-    """All rows of these ranges; None when they are too many, or anything is in the way: a task finds out what it is."""
+    """Return all rows of these ranges; None if there are too many or anything fails: the task reports the error."""
     if not ranges or sum(task.size for task in ranges) > RECORDS_MAX or simple_reader() is None:
         return None
     try:

@@ -26,7 +26,7 @@ EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 @dataclass(slots=True)
 class PushedFilters:
-    """What was taken: allowed values of topic and partition (None: any), and bounds of the offset.
+    """The filters taken: allowed values of topic and partition (None: any), and bounds of the offset.
 
     `not_before_ms` was not taken: the filter it comes from lets nothing through that is older.
     """

@@ -22,16 +22,16 @@ from partita.records.to_arrow import FetchedPart, to_arrow
 from partita.spark.cluster.broker_link import BrokerLink
 from partita.spark.planning.planner import RangeTask
 from partita.spark.planning.starts import DataLossError, LossReason, SourceError
-from partita.spark.positions import EARLIEST
 from partita.spark.reading.portions import BYTES_MAX, Portion, Portions, bounded
 from partita.spark.reading.serving_node import ServingNode
+from partita.spark.settings.positions import EARLIEST
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 FETCH_BY_NAME = 12
 SHORT_ANSWERS_MAX = 3
-"""A new leader may tell an old high watermark for a moment; only what it repeats is a truncation."""
+"""A new leader may briefly report an old high watermark; only one that it repeats means a truncation."""
 TOPIC_CHANGED = frozenset({ErrorCode.UNKNOWN_TOPIC_ID, ErrorCode.INCONSISTENT_TOPIC_ID})
 
 
@@ -77,7 +77,7 @@ class RangeReader:
         self._pending: Future[Fetched] | None = None
 
     def start(self) -> None:
-        """Begin with the first fetch; `batches` does by itself. Call `close` if `batches` may not come to its end."""
+        """Begin with the first fetch; `batches` does so by itself. Call `close` if `batches` may not be exhausted."""
         if self._pending is None:
             self._pending = self._link.submit(self.fetch(self._task.begin))
 
@@ -139,43 +139,43 @@ class RangeReader:
         return fetched
 
     async def _fetch_once(self, position: int) -> Fetched:
-        """One answer. Raises a retriable KafkaError when it should be asked for again."""
-        task, told = self._task, await self._told(position)
-        if told.error_code == ErrorCode.OFFSET_OUT_OF_RANGE:
+        """Return one answer. Raises a retriable KafkaError when it should be asked for again."""
+        task, answered = self._task, await self._partition_answer(position)
+        if answered.error_code == ErrorCode.OFFSET_OUT_OF_RANGE:
             return await self._out_of_range(position)
-        if told.error_code in TOPIC_CHANGED:
+        if answered.error_code in TOPIC_CHANGED:
             return await self._topic_changed(position)
-        if told.error_code:
-            raise error_for(told.error_code, self._where)
-        if not told.records:
-            self._short_answers += told.high_watermark < task.end
+        if answered.error_code:
+            raise error_for(answered.error_code, self._where)
+        if not answered.records:
+            self._short_answers += answered.high_watermark < task.end
             if self._short_answers > SHORT_ANSWERS_MAX:
                 return self._lost(
                     position,
                     task.end,
                     LossReason.TRUNCATED,
-                    f"ends at {told.high_watermark}, before the planned {task.end}",
+                    f"ends at {answered.high_watermark}, before the planned {task.end}",
                 )
             raise error_for(ErrorCode.REQUEST_TIMED_OUT, f"{self._where}: no records at offset {position}")
         aborted = None
         if self._settings.read_committed:
-            aborted = tuple((a.producer_id, a.first_offset) for a in told.aborted_transactions or ())
-        return Fetched(position, self._behind(told.records, position), told.records, aborted)
+            aborted = tuple((a.producer_id, a.first_offset) for a in answered.aborted_transactions or ())
+        return Fetched(position, self._behind(answered.records, position), answered.records, aborted)
 
-    async def _told(self, position: int) -> PartitionData:
-        """What the serving broker says; the leader, when a replica nearby could not say it."""
+    async def _partition_answer(self, position: int) -> PartitionData:
+        """Return the answer of the serving broker, or of the leader if a nearby replica cannot answer."""
         loop = asyncio.get_running_loop()
         while True:
             node_id = await self._node.find(loop.time())
             try:
-                told = await self._ask(node_id, position)
+                answered = await self._ask(node_id, position)
             except KafkaError:
                 self._node.shun()
                 raise
-            if self._node.is_replica and (told.error_code or not told.records):
+            if self._node.is_replica and (answered.error_code or not answered.records):
                 self._node.shun()
-            elif told.error_code or not self._node.told(told.preferred_read_replica, loop.time()):
-                return told
+            elif answered.error_code or not self._node.on_answer(answered.preferred_read_replica, loop.time()):
+                return answered
 
     async def _ask(self, node_id: int, position: int) -> PartitionData:
         max_version = FETCH_BY_NAME if self._task.topic_id == ZERO_UUID else None
@@ -218,20 +218,20 @@ class RangeReader:
             ],
         )
         answer: Any = await self._link.cluster.request_leader(task.topic, task.partition, request)
-        told = answer.topics[0].partitions[0]
-        if told.error_code:
-            raise error_for(told.error_code, self._where)
-        if told.offset <= position:
+        answered = answer.topics[0].partitions[0]
+        if answered.error_code:
+            raise error_for(answered.error_code, self._where)
+        if answered.offset <= position:
             return self._lost(position, task.end, LossReason.TRUNCATED, f"was truncated below offset {position}")
         return self._lost(
             position,
-            told.offset,
+            answered.offset,
             LossReason.REMOVED,
-            f"lost offsets {position} to {told.offset}: its log starts there now",
+            f"lost offsets {position} to {answered.offset}: its log starts there now",
         )
 
     async def _topic_changed(self, position: int) -> Fetched:
-        """The broker does not know the id: it may not know it yet, or the topic was recreated."""
+        """Find out whether the broker does not know the topic's id yet or the topic was recreated."""
         task = self._task
         await self._link.cluster.refresh([task.topic])
         now = self._link.cluster.view.topic_id(task.topic)
@@ -240,7 +240,7 @@ class RangeReader:
         return self._lost(position, task.end, LossReason.RECREATED, "belongs to a topic that was deleted and recreated")
 
     def _lost(self, position: int, go_on: int, reason: LossReason, why: str) -> Fetched:
-        """Go on behind the gap, unless losses fail the query."""
+        """Skip the gap, unless losses fail the query."""
         if self._settings.fail_on_data_loss:
             why = reason.because(f"{self._where} {why}")
             raise DataLossError(f"{why}. Set failOnDataLoss=false to go on without these records")

@@ -26,12 +26,12 @@ class ServingNode:
 
     @property
     def is_replica(self) -> bool:
-        """Whether the replica nearby serves, and not the leader."""
+        """Whether a nearby replica serves, and not the leader."""
         return self._replica != NONE
 
     @property
     def rack(self) -> str:
-        """The rack to tell; empty when the next answer has to come from the leader itself."""
+        """The rack to send; empty when the next answer has to come from the leader itself."""
         return "" if self._is_shunned else self._rack
 
     async def find(self, now: float) -> int:
@@ -44,8 +44,8 @@ class ServingNode:
         self._replica = NONE
         return (await self._cluster.leader_for(self._topic, self._partition)).id
 
-    def told(self, preferred: int, now: float) -> bool:
-        """Take note of an answer without error. Whether it names another broker to ask, in place of records."""
+    def on_answer(self, preferred: int, now: float) -> bool:
+        """Record an answer without error. Return whether it names another broker to ask, in place of records."""
         was_shunned, self._is_shunned = self._is_shunned, False
         if preferred in (NONE, self._replica) or was_shunned:
             return False
@@ -54,6 +54,6 @@ class ServingNode:
         return True
 
     def shun(self) -> None:
-        """The replica failed or is behind: the leader serves the next fetch itself."""
+        """Go back to the leader for the next fetch: the replica failed or is behind."""
         self._is_shunned = self.is_replica
         self._replica = NONE

@@ -22,14 +22,19 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
+from partita.lazy import later
 from partita.options import ConfigError
 
 if TYPE_CHECKING:
     import pyarrow as pa
+    from pyarrow import compute as pc
+else:
+    pa = later("pyarrow")
+    pc = later("pyarrow.compute")
 
 OPTIONS = "partita.options"
 DECODED = {"timestampType": "timestamp_type", "leaderEpoch": "leader_epoch"}
-"""Names of decoded columns that Spark spells otherwise."""
+"""Decoded columns that Spark names differently."""
 HEADERS = ArrayType(StructType([StructField("key", StringType()), StructField("value", BinaryType())]))
 KINDS: dict[str, DataType] = {
     "key": BinaryType(),
@@ -101,13 +106,10 @@ def read_schema(columns: Sequence[str]) -> StructType:
 
 
 def chosen(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
-    """The columns of `schema`, from what was decoded.
+    """Return the columns of `schema` from the decoded ones.
 
     Sizes are in bytes, null for a null key or value.
     """
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
     sizes = {"keySize": "key", "valueSize": "value"}
     arrays = [
         pc.binary_length(batch.column(sizes[name])) if name in sizes else batch.column(DECODED.get(name, name))
@@ -141,7 +143,7 @@ def check_read(given: StructType, columns: Sequence[str]) -> None:
 
 
 def check_write(given: StructType, has_topic: bool) -> None:
-    """Whether the table can be written. Other columns are ignored. Raises ConfigError."""
+    """Check that the table can be written; other columns are ignored. Raises ConfigError."""
     fields = {field.name: field.dataType for field in given.fields if field.name in WRITE}
     if "value" not in fields:
         raise ConfigError(f"the table needs a column value; it has {', '.join(given.fieldNames()) or 'no column'}")
@@ -156,7 +158,7 @@ def check_write(given: StructType, has_topic: bool) -> None:
 
 
 def ignored_when_written(given: StructType) -> tuple[str, ...]:
-    """Remarks on columns that look as if they mattered and do not."""
+    """Return remarks on columns that look as if they mattered and do not."""
     kinds = {field.name: field.dataType for field in given.fields}
     if "timestamp" in kinds and not isinstance(kinds["timestamp"], TimestampType):
         return (f"column timestamp is ignored: it is {kinds['timestamp'].simpleString()}, not timestamp",)

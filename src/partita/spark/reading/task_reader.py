@@ -1,25 +1,32 @@
-"""What one task of Spark reads: one range after the other, as Arrow batches of the columns or the view asked for."""
+"""The reading of one Spark task: one range after the other, as Arrow batches of the requested columns or view."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from pyspark.sql.pandas.types import to_arrow_schema
+
+from partita.lazy import later
 from partita.references import resolve_option
-from partita.spark.client_checks import whole_number
 from partita.spark.cluster.broker_link import link_to
 from partita.spark.cluster.cluster_lookups import ClusterLookups
-from partita.spark.options import SourceOptions
 from partita.spark.planning.planner import RangeTask
 from partita.spark.reading import tables
 from partita.spark.reading.portions import joined
 from partita.spark.reading.range_reader import FetchSettings, RangeReader
+from partita.spark.settings.client_checks import whole_number
+from partita.spark.settings.options import SourceOptions
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from partita.spark.reading import views
+else:
+    views = later("partita.spark.reading.views")
+
 AHEAD = 4
-"""How many ranges of a task are asked for before the first of them is read."""
+"""How many ranges of a task are requested before the first of them is read."""
 
 
 def read_ranges(options: SourceOptions, ranges: Sequence[RangeTask]) -> Iterator[pa.RecordBatch]:
@@ -30,7 +37,7 @@ def read_ranges(options: SourceOptions, ranges: Sequence[RangeTask]) -> Iterator
 
 
 def in_turn(readers: Sequence[RangeReader]) -> Iterator[pa.RecordBatch]:
-    """The batches of each reader, those of a reader after those of the one before. The next ones fetch meanwhile."""
+    """Yield the batches of each reader, one reader after the other. The next ones fetch meanwhile."""
     try:
         for place, reader in enumerate(readers):
             for coming in readers[place : place + AHEAD]:
@@ -43,15 +50,11 @@ def in_turn(readers: Sequence[RangeReader]) -> Iterator[pa.RecordBatch]:
 
 def decoded(options: SourceOptions, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """Batches of a reader as the columns or the view asked for."""
-    from pyspark.sql.pandas.types import to_arrow_schema
-
     schema = to_arrow_schema(tables.read_schema(options.columns), timezone="UTC")
     decode: Callable[[pa.RecordBatch, pa.Schema], pa.RecordBatch] = tables.chosen
     if options.view != "records":
-        from partita.spark.reading.views import decoder
-
         lookups = ClusterLookups(link_to(options.client), read_committed=options.read_committed)
-        decode = decoder(options.view, lookups)
+        decode = views.decoder(options.view, lookups)
     for batch in joined(batches):
         yield decode(batch, schema)
 

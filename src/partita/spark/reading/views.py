@@ -1,4 +1,4 @@
-"""What a read of `__consumer_offsets` becomes in each view: Arrow batches in, Arrow batches out.
+"""Views of a read of `__consumer_offsets`: Arrow batches in, Arrow batches out.
 
 Commits, the majority, are decoded a whole batch at a time; records of groups, which are rare and nested, one by one.
 """
@@ -23,7 +23,7 @@ LINEAGE = r"^spark:(?P<query>.*):(?P<batch>[0-9]{1,18})$"
 
 
 def decoder(view: str, lookups: Lookups) -> Decode:
-    """How one task decodes its batches, which come in the order of the log. Only lag_history asks the cluster."""
+    """Return how one task decodes its batches, which come in log order. Only lag_history asks the cluster."""
     if view == "lag_history":
         for_batch = asked_of(lookups)
         return lambda records, schema: _named(lag_history(offset_commits(records), for_batch()), schema)
@@ -57,7 +57,7 @@ def commit_lineage(records: pa.RecordBatch) -> pa.RecordBatch:
 
 
 def group_log(records: pa.RecordBatch) -> pa.RecordBatch:
-    """Every record as it is, with the versions it begins with and the group that its key begins with."""
+    """Return every record unchanged, with the versions it begins with and the group that its key begins with."""
     keys, values = Cells.of(records.column("key")), Cells.of(records.column("value"))
     group_size = keys.number(2, 2)
     has_group = (group_size >= 0) & (keys.lengths >= 4 + group_size)

@@ -1,4 +1,4 @@
-"""Encodes records with Arrow's own functions, for where no compiler built `partita.records.row_packing`.
+"""Encode records with Arrow's own functions, for installations without the compiled `partita.records.row_packing`.
 
 The bytes are those of `partita.records.builder.encode_record`; Arrow joins prefix, key, value and headers of all
 rows at once.

@@ -1,7 +1,7 @@
-"""Writes the rows of one task exactly once: rows and marker in one transaction, or nothing if the marker is there.
+"""Write the rows of one task exactly once: rows and marker in one transaction, or nothing if the marker is there.
 
-A copy of the task that runs beside, runs again, or belongs to a run that should be dead is fenced by whoever takes the
-transactional id later, and whoever comes later finds the marker. Decisions: `partita.spark.planning.markers`.
+A copy of the task that runs beside, runs again, or belongs to a run that should be dead is fenced when another attempt
+takes the transactional id, and a later attempt finds the marker. Decisions: `partita.spark.planning.markers`.
 """
 
 from __future__ import annotations
@@ -12,10 +12,12 @@ from collections.abc import Iterator
 from itertools import chain
 from typing import TYPE_CHECKING
 
+from pyspark import TaskContext
+
 from partita.errors import KafkaError
+from partita.lazy import later
 from partita.options import ConfigError
 from partita.spark.cluster.broker_link import BrokerLink
-from partita.spark.options import SinkOptions
 from partita.spark.planning.markers import (
     Digest,
     Duty,
@@ -27,7 +29,8 @@ from partita.spark.planning.markers import (
     driver_group,
     duty_of,
 )
-from partita.spark.writing.produce_settings import ProduceSettings
+from partita.spark.settings.options import SinkOptions
+from partita.spark.settings.produce import ProduceSettings
 from partita.spark.writing.rows_out import RowsWritten, packer_of, send_rows
 from partita.spark.writing.task_transaction import TaskTransaction, read_marker, write_marker
 from partita.spark.writing.topic_producer import TopicProducer
@@ -35,13 +38,15 @@ from partita.spark.writing.topic_producer import TopicProducer
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from partita.spark.writing import row_digest
+else:
+    row_digest = later("partita.spark.writing.row_digest")
+
 log = logging.getLogger("partita.spark")
 
 
 def place_of_task(sink: str) -> TaskPlace:
-    """Where this Spark task stands. Raises ConfigError outside a streaming query."""
-    from pyspark import TaskContext
-
+    """Return which Spark task this is. Raises ConfigError outside a streaming query."""
     context = TaskContext.get()
     batch = None if context is None else context.getLocalProperty("streaming.sql.batchId")
     if context is None or batch is None:
@@ -76,7 +81,7 @@ def write_once(
 
 
 def _check_empty(link: BrokerLink, options: SinkOptions, place: TaskPlace, transaction: TaskTransaction) -> None:
-    """A task without rows takes its id only where another attempt of it could still commit, and so fences that one."""
+    """Take the id of a task without rows only where another attempt of it could still commit, and so fence that one."""
     if not link.call(transaction.is_at_rest()):
         link.call(transaction.take())
     own, driver = _markers(link, place, options.produce)
@@ -90,15 +95,13 @@ def _write(
     transaction: TaskTransaction,
     batches: Iterator[pa.RecordBatch],
 ) -> RowsWritten:
-    from partita.spark.writing.row_digest import with_rows
-
     settings, started = options.produce, time.monotonic()
     digest = Digest()
 
     def counted() -> Iterator[pa.RecordBatch]:
         nonlocal digest
         for batch in batches:
-            digest = with_rows(digest, batch)
+            digest = row_digest.with_rows(digest, batch)
             yield batch
 
     link.call(transaction.begin())
@@ -111,7 +114,7 @@ def _write(
 
 
 def _abort(link: BrokerLink, transaction: TaskTransaction, place: TaskPlace) -> None:
-    """End what is open, as far as possible; else the next attempt does, or the timeout."""
+    """Abort the open transaction if possible; else the next attempt or the timeout does."""
     try:
         link.call(transaction.abort())
     except (KafkaError, TimeoutError) as error:
@@ -129,11 +132,9 @@ def _warn_if_slow(place: TaskPlace, seconds: float, limit_ms: int) -> None:
 
 
 def _digest_of(batches: Iterator[pa.RecordBatch]) -> Digest:
-    from partita.spark.writing.row_digest import with_rows
-
     digest = Digest()
     for batch in batches:
-        digest = with_rows(digest, batch)
+        digest = row_digest.with_rows(digest, batch)
     return digest
 
 
@@ -145,7 +146,7 @@ def _markers(link: BrokerLink, place: TaskPlace, settings: ProduceSettings) -> t
 
 
 def batch_is_complete(link: BrokerLink, options: SinkOptions, batch: int, topics: Iterator[str | None]) -> None:
-    """Remember on the driver that a batch is complete. Raises SinkRefused if the sink is further.
+    """Record on the driver that a batch is complete. Raises SinkRefused if the sink is further.
 
     A query whose rows name their topics, and has had none yet, has no partition whose offset could be moved.
     """

@@ -11,10 +11,11 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from partita.producer.columns import cells_of
 from partita.records import row_packing
 from partita.records.builder import assemble
 from partita.records.header import TRANSACTIONAL_BIT
-from partita.records.row_packing import Cells, RowEncoder
+from partita.records.row_packing import RowEncoder
 from partita.spark.writing.arrow_encoder import ArrowEncoder
 
 Places = NDArray[np.int64]
@@ -65,18 +66,6 @@ def rows_of(
     else:
         encoder = ArrowEncoder(keys, values, headers, timestamps_ms)
     return Rows(encoder, np.arange(len(values)), timestamp_ms, timestamps_ms)
-
-
-def cells_of(column: pa.Array) -> Cells:
-    """A binary column, or a list's own part of it, as `partita.records.row_packing` reads it."""
-    valid, offsets, *data = column.buffers()
-    return Cells(
-        memoryview(offsets).cast("B").cast("i") if offsets is not None else memoryview(bytes(4)).cast("i"),
-        memoryview(data[0]).cast("B") if pa.types.is_binary(column.type) and data[0] is not None else b"",
-        memoryview(valid).cast("B") if column.null_count else None,
-        column.offset,
-        len(column),
-    )
 
 
 @dataclass(frozen=True, slots=True)

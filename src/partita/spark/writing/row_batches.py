@@ -14,18 +14,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from partita.records import row_packing
-from partita.records.builder import encode_headers
-from partita.spark.positions import TopicPartition
+from partita.producer.columns import RowError, binary, encoded_headers
+from partita.spark.settings.positions import TopicPartition
 from partita.spark.writing.murmur2_columns import partitions_of
-from partita.spark.writing.packed_records import PackedRecords, cells_of, pack, rows_of
+from partita.spark.writing.packed_records import PackedRecords, pack, rows_of
 
 PartitionCount = Callable[[str, int], int]
 """How many partitions a topic has; the second argument is the least number that is needed."""
-
-
-class RowError(ValueError):
-    """A row that cannot be written."""
 
 
 @dataclass(slots=True)
@@ -48,9 +43,9 @@ class RowBatches:
         """Batches of about `batch_bytes` for each partition, in row order. Raises RowError."""
         self.turn += 1
         columns = {name: rows.column(i) for i, name in enumerate(rows.schema.names)}
-        keys = _binary(columns["key"]) if "key" in columns else pa.nulls(rows.num_rows, pa.binary())
-        values = _binary(columns["value"])
-        headers = _headers(columns["headers"]) if "headers" in columns else None
+        keys = binary(columns["key"]) if "key" in columns else pa.nulls(rows.num_rows, pa.binary())
+        values = binary(columns["value"])
+        headers = encoded_headers(columns["headers"]) if "headers" in columns else None
         every = rows_of(keys, values, headers, timestamp_ms, _times(columns.get("timestamp"), timestamp_ms))
         built: dict[TopicPartition, list[PackedRecords]] = {}
         for topic, chosen in self._by_topic(columns, rows.num_rows):
@@ -94,11 +89,6 @@ class RowBatches:
         return targets
 
 
-def _binary(column: pa.Array) -> pa.Array:
-    """Strings as their UTF-8 bytes."""
-    return column if column.type == pa.binary() else pc.cast(column, pa.binary())
-
-
 def _times(column: pa.Array | None, now_ms: int) -> NDArray[np.int64] | None:
     """Milliseconds of each row, `now_ms` where it has none; None when no row has an instant."""
     if column is None or not pa.types.is_timestamp(column.type) or column.type.tz is None:
@@ -110,33 +100,6 @@ def _times(column: pa.Array | None, now_ms: int) -> NDArray[np.int64] | None:
     if int(times.min()) < 0:
         raise RowError(f"a row has a timestamp before 1970: {int(times.min())} ms")
     return times
-
-
-def _headers(column: pa.Array) -> pa.Array:
-    """The headers of each row, encoded, their count in front. A null header key cannot be written."""
-    entries = column.values
-    if row_packing.COMPILED and not entries.null_count and not entries.field("key").null_count:
-        return headers_at_once(column)
-    return headers_by_row(column)
-
-
-def headers_at_once(column: pa.Array) -> pa.Array:
-    """The encoded headers of each row where no header and no header's key is null."""
-    names, contents = (cells_of(_binary(column.values.field(name))) for name in ("key", "value"))
-    offsets = np.empty(len(column) + 1, np.int32)
-    data = row_packing.encode_header_lists(cells_of(column), names, contents, offsets)
-    return pa.Array.from_buffers(pa.binary(), len(column), [None, pa.py_buffer(offsets), pa.py_buffer(data)])
-
-
-def headers_by_row(column: pa.Array) -> pa.Array:
-    """The encoded headers of each row; null headers are left out. Raises RowError for a key that is null."""
-    rows: list[bytes] = []
-    for row in column.to_pylist():
-        pairs = [(h["key"], h["value"]) for h in row or () if h is not None]
-        if any(key is None for key, _ in pairs):
-            raise RowError("a header has no key")
-        rows.append(encode_headers(pairs) if pairs else b"\x00")
-    return pa.array(rows, pa.binary())
 
 
 def _buffers(column: pa.Array) -> tuple[NDArray[np.int64], NDArray[np.uint8]]:

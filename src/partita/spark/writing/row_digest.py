@@ -1,7 +1,7 @@
 """A digest of the rows of a task, computed column by column: the sum of a 64-bit hash of each row.
 
-Two murmur2 hashes with different seeds make the 64 bits; a row is hashed with its topic, partition, key, value, headers
-and timestamp, as far as the table has these columns.
+Two murmur2 hashes with different seeds make the 64 bits; a row is hashed with those of topic, partition, key, value,
+headers and timestamp that the table has.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Sends the Arrow batches of one task: while one is on its way to the brokers, the next is encoded."""
+"""Send the Arrow batches of one task: while one is on its way to the brokers, the next is encoded."""
 
 from __future__ import annotations
 
@@ -11,15 +11,18 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql.datasource import WriterCommitMessage
 
+from partita.lazy import later
 from partita.spark.cluster.broker_link import BrokerLink
-from partita.spark.options import SinkOptions
+from partita.spark.settings.options import SinkOptions
 from partita.spark.worker_process import settle
 from partita.spark.writing.topic_producer import TopicProducer
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from partita.spark.writing.row_batches import RowBatches
+    from partita.spark.writing import row_batches
+else:
+    row_batches = later("partita.spark.writing.row_batches")
 
 TURNS = 1 << 30
 """Where the turns of keyless rows may begin: many more than a topic has partitions."""
@@ -27,18 +30,16 @@ TURNS = 1 << 30
 
 @dataclass
 class RowsWritten(WriterCommitMessage):
-    """What a task tells the driver. `topic` is one that it wrote to, None without rows."""
+    """A task's report to the driver. `topic` is one that it wrote to, None without rows."""
 
     rows: int
     topic: str | None = None
 
 
-def packer_of(options: SinkOptions) -> RowBatches:
-    """What turns rows into record batches; keyless rows begin with a random partition, as tasks are many and small."""
-    from partita.spark.writing.row_batches import RowBatches
-
+def packer_of(options: SinkOptions) -> row_batches.RowBatches:
+    """Return the sink's row packer; keyless rows begin with a random partition, as tasks are many and small."""
     settings = options.produce
-    return RowBatches(
+    return row_batches.RowBatches(
         topic=options.topic,
         codec=settings.codec,
         batch_bytes=settings.batch_bytes,
@@ -49,7 +50,7 @@ def packer_of(options: SinkOptions) -> RowBatches:
 
 
 def send_rows(
-    link: BrokerLink, producer: TopicProducer, packer: RowBatches, batches: Iterator[pa.RecordBatch]
+    link: BrokerLink, producer: TopicProducer, packer: row_batches.RowBatches, batches: Iterator[pa.RecordBatch]
 ) -> RowsWritten:
     """Send all rows and wait until the brokers have them."""
     pending: Future[None] | None = None

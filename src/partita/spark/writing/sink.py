@@ -14,7 +14,7 @@ from pyspark.sql.datasource import DataSourceArrowWriter, DataSourceStreamArrowW
 
 from partita.options import ConfigError
 from partita.spark.cluster.broker_link import link_to
-from partita.spark.options import SinkOptions
+from partita.spark.settings.options import SinkOptions
 from partita.spark.worker_process import SentToWorkers, settle
 from partita.spark.writing import exactly_once
 from partita.spark.writing.rows_out import RowsWritten, packer_of, send_rows
@@ -37,11 +37,11 @@ class TopicArrowWriter(SentToWorkers, DataSourceArrowWriter):
         return write_rows(self._options, iterator)
 
     def commit(self, messages: list[WriterCommitMessage | None]) -> None:
-        """Rows are visible as soon as they are written: nothing is to be done."""
+        """Do nothing: rows are visible as soon as they are written."""
         settle()
 
     def abort(self, messages: list[WriterCommitMessage | None]) -> None:
-        """Nothing can be taken back."""
+        """Do nothing: written rows cannot be taken back."""
 
 
 class TopicStreamArrowWriter(SentToWorkers, DataSourceStreamArrowWriter):
@@ -65,7 +65,7 @@ class TopicStreamArrowWriter(SentToWorkers, DataSourceStreamArrowWriter):
         settle()
 
     def abort(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:
-        """Nothing can be taken back."""
+        """Do nothing: written rows cannot be taken back."""
 
 
 def write_rows(options: SinkOptions, batches: Iterator[pa.RecordBatch]) -> RowsWritten:

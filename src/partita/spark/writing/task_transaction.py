@@ -32,7 +32,7 @@ from partita.protocol.messages.offset_fetch import (
     OffsetFetchResponsePartitions,
 )
 from partita.spark.planning.markers import Marker
-from partita.spark.positions import TopicPartition
+from partita.spark.settings.positions import TopicPartition
 
 STABLE_FROM, NAMES_UP_TO = 7, 9
 """Versions of OffsetFetch: the first that can wait for pending offsets, the last that speaks of topic names."""
@@ -76,8 +76,8 @@ class TaskTransaction:
     async def is_at_rest(self) -> bool:
         """Whether no attempt that has the id can still commit.
 
-        So it is if none ever took the id, or if the last transaction's end is in every log. Brokers before release 3.0
-        cannot say; then False. Raises KafkaError.
+        True if none ever took the id, or if the last transaction's end is in every log. Brokers before release 3.0 do
+        not report that; then False. Raises KafkaError.
         """
         request = DescribeTransactionsRequest(transactional_ids=[self.transactional_id])
 
@@ -119,7 +119,7 @@ class TaskTransaction:
                     raise error
 
     async def commit(self, marker: Marker, group: str, at: TopicPartition) -> None:
-        """Commit the rows and the marker together. Raises what a retry did not cure; the outcome may be open then."""
+        """Commit the rows and the marker together. Raises errors that no retry cured; the outcome may be open then."""
         offsets = {at: TxnOffset(marker.offset, metadata=marker.metadata)}
         await self._finish(self._state.send_offsets(offsets, Member(group)))
         await self._finish(self._state.commit())
@@ -147,9 +147,9 @@ class TaskTransaction:
 
 
 async def read_marker(cluster: Cluster, group: str, *, timeout_ms: int) -> Marker | None:
-    """The newest marker of a group, once no transaction holds it back; None without one.
+    """Return the newest marker of a group, once no transaction holds it back; None without one.
 
-    A first marker that is pending is not seen: asked for all partitions, brokers tell of a pending offset only where
+    A first marker that is pending is not seen: asked for all partitions, brokers report a pending offset only where
     one is committed already. Raises UnsupportedVersionError for brokers before 2.5, which cannot wait for pending
     offsets.
     """

@@ -1,4 +1,4 @@
-"""Sends encoded batches to their leaders: in order for each partition, one request in flight a leader, retried.
+"""Send encoded batches to their leaders: in order for each partition, one request in flight per leader, retried.
 
 With idempotence every batch carries producer id and sequence, so that a retry is stored once; a task that fails and
 runs again is a new producer, and its rows are written again (at least once). `partita.spark.writing.task_transaction`
@@ -17,8 +17,8 @@ from partita.net.cluster import Cluster
 from partita.protocol.error_codes import ErrorCode
 from partita.protocol.messages.init_producer_id import InitProducerIdRequest
 from partita.protocol.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
-from partita.spark.positions import TopicPartition
-from partita.spark.writing.produce_settings import ProduceSettings
+from partita.spark.settings.positions import TopicPartition
+from partita.spark.settings.produce import ProduceSettings
 
 PRODUCE_BY_NAME = 12
 SEQUENCE_MASK = 0x7FFF_FFFF
@@ -54,7 +54,7 @@ class Batch(Protocol):
 
 
 class _GivenUp(Exception):
-    """A batch was sent as often as `retries` allows; `last` is what the last attempt raised."""
+    """A batch was sent as often as `retries` allows; `last` is the error of the last attempt."""
 
     def __init__(self, last: KafkaError) -> None:
         super().__init__(str(last))
@@ -104,6 +104,7 @@ class TopicProducer:
             return
 
         async def once() -> Any:
+            # Without a transactional id brokers ignore the timeout; Java's client sends this number.
             request = InitProducerIdRequest(transactional_id=None, transaction_timeout_ms=2_147_483_647)
             answer = await self._cluster.request(None, request)
             if answer.error_code:
@@ -133,9 +134,9 @@ class TopicProducer:
         return count
 
     async def send(self, batches: Mapping[TopicPartition, Sequence[Batch]]) -> None:
-        """Send every batch and wait until all are acknowledged. Raises what a retry did not cure.
+        """Send every batch and wait until all are acknowledged. Raises errors that a retry did not cure.
 
-        A batch that the broker calls too large is split until it fits, and so are later ones of its topic. A single
+        A batch that is too large for the broker is split until it fits, and so are later ones of its topic. A single
         record that is too large raises MessageTooLargeError.
         """
         queues = {key: deque(queue) for key, queue in batches.items() if queue}
@@ -146,6 +147,7 @@ class TopicProducer:
             sequences = {key: self._next_sequence[key] for key in firsts}
             sealed = {key: self._sealed(key, first) for key, first in firsts.items()}
             for key in await self._send_round(sealed):
+                # The broker appended nothing, so the parts of the split batch use its sequences.
                 self._next_sequence[key] = sequences[key]
                 self._split(key, firsts[key], queues[key])
             queues = {key: queue for key, queue in queues.items() if queue}
@@ -183,7 +185,7 @@ class TopicProducer:
         )
 
     async def _send_round(self, batches: dict[TopicPartition, bytes]) -> set[TopicPartition]:
-        """At most one batch for each partition; those refused for the moment are sent again, the very same bytes.
+        """Send at most one batch for each partition; those refused for the moment are sent again, the very same bytes.
 
         Returns the partitions whose batch is too large for the broker.
         """
@@ -197,6 +199,7 @@ class TopicProducer:
             try:
                 await attempt()
             except KafkaError as error:
+                # A retriable error would be tried again by `Cluster.retry`; wrap it once `retries` are used up.
                 if error.retriable and attempts > self._settings.retries:
                     raise _GivenUp(error) from error
                 raise

@@ -24,7 +24,7 @@ def test_the_shards_of_a_broker_share_one_limit_of_groups() -> None:
         assert codes == [0] * 10 + [ErrorCode.GROUP_MAX_SIZE_REACHED] * 2
         assert world.ask(join_request("g11"), "g11", 9).error_code == ErrorCode.GROUP_MAX_SIZE_REACHED
         assert world.commit(2, "g9") == 0
-        world.do(lambda: world.cluster.catalogue.configure_broker("partita.groups.max", 11))
+        world.do(lambda: world.cluster.catalogue.configure_broker({"partita.groups.max": 11}))
         assert world.commit(1, "g11") == 0
 
 
@@ -72,7 +72,7 @@ def test_a_group_larger_than_the_offsets_topic_takes_is_refused() -> None:
 def test_the_brokers_largest_message_counts_where_the_topic_says_nothing() -> None:
     with shard_world(message_max_bytes=300) as world:
         assert error_of(world.ask(commit_request("g", 2, metadata="x" * 300), "g", 8)) == TOO_LARGE
-        world.do(lambda: world.cluster.catalogue.configure_broker("message.max.bytes", 1000))
+        world.do(lambda: world.cluster.catalogue.configure_broker({"message.max.bytes": 1000}))
         assert error_of(world.ask(commit_request("g", 2, metadata="x" * 300), "g", 8)) == 0
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from partita import Broker
 from partita.broker.groups.handovers import decode_handovers, encode_handovers
-from partita.broker.shard_leadership import State
+from partita.broker.shard_life import State
 from partita.group.contract import NO_HANDOVER, Handover
 from partita.protocol.messages.join_group import JoinGroupResponse
 from support.broker.raw import Raw, join_request, sync_request

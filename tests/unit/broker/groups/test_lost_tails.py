@@ -48,7 +48,8 @@ def committed_then_crashed(root: Path, commits: dict[str, int], *, kept: int) ->
         raw.find("g")
         for group_id, offset in commits.items():
             assert raw.commit(group_id, offset) == 0
-    (root / "clean").unlink()
+    for name in ("clean", "ends"):
+        (root / name).unlink()
     if kept < PRODUCED:
         lose_tail(root, topic.topic_id, kept)
     return root

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from partita.broker.shard_leadership import State
+from partita.broker.shard_life import State
 from partita.group import partition_for
 from partita.group.records.log_records import offset_key
 from partita.group.requests import ListShardGroups

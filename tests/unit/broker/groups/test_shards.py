@@ -10,8 +10,9 @@ from typing import Any
 
 import pytest
 
-from partita.broker.handlers import list_groups
-from partita.broker.shard_leadership import State
+from partita.broker.api.apis import SERVED
+from partita.broker.api.slices import handled
+from partita.broker.shard_life import State
 from partita.group import partition_for
 from partita.group.records.log_records import CommittedOffset, offset_key, offset_value
 from partita.protocol.error_codes import ErrorCode
@@ -19,7 +20,7 @@ from partita.protocol.messages.consumer_group_heartbeat import ConsumerGroupHear
 from partita.protocol.messages.heartbeat import HeartbeatRequest
 from partita.protocol.messages.join_group import JoinGroupRequestProtocol
 from partita.protocol.messages.leave_group import LeaveGroupRequest
-from partita.protocol.messages.list_groups import ListGroupsRequest
+from partita.protocol.messages.list_groups import ListGroupsRequest, ListGroupsResponse
 from partita.records.builder import build_batch
 from support.broker.raw import commit_request, join_request, sync_request
 from support.broker.shard_world import ShardWorld, error_of, shard_world
@@ -153,8 +154,9 @@ def test_while_a_shard_loads_its_groups_are_loading_and_another_election_does_no
         assert handle(ctx, join_request("g"), "g").error_code == LOADING
         assert error_of(handle(ctx, commit_request("g", 1), "g")) == LOADING
         assert handle(ctx, HeartbeatRequest(group_id="g", member_id="nobody"), "g").error_code == 0
-        listed = list_groups.handle(ctx, ListGroupsRequest())
-        assert (listed.error_code, listed.groups) == (LOADING, [])  # type: ignore[union-attr]  # it was answered at once
+        listed = handled(ctx, SERVED[16].handler, ListGroupsRequest())
+        assert isinstance(listed, ListGroupsResponse)
+        assert (listed.error_code, listed.groups) == (LOADING, [])
         world.cluster.elect(world.partition(), other)
         assert world.runner() is runner
         while runner.state is State.LOADING:
@@ -288,6 +290,20 @@ def test_a_generation_told_before_a_failed_append_is_not_told_again() -> None:
 
 
 @pytest.mark.case("BM-096")
+def test_an_append_that_ends_its_shard_leaves_no_request_without_an_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    with shard_world() as world:
+        runner = world.runner()
+
+        def lose_the_log(*_: object) -> None:
+            runner.fail("the log is lost")
+            raise OSError("the log is lost")
+
+        monkeypatch.setattr(runner, "_append", lose_the_log)
+        answer = world.begin_commit(7)
+        assert error_of(answer.result()) == NOT_COORDINATOR
+        assert runner.state is State.FAILED
+
+
 def test_what_was_not_appended_is_not_noted() -> None:
     with shard_world() as world:
         first = world.stable()

@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 
+from partita.broker.api import slices
+from partita.broker.handlers.fetch import FEW
 from partita.broker.reading import fetch_sessions
-from partita.broker.requests.slices import SLICE
 from partita.broker.wire import turns
 from partita.log.partition_log import PartitionLog
 from partita.protocol.error_codes import ErrorCode
@@ -151,7 +152,7 @@ def test_an_empty_fetch_waits_for_the_next_append(plane: DataPlane) -> None:
     plane.turn()
     response = future.result()  # type: ignore[attr-defined]  # a waiting fetch is a future
     assert [len(p.records) for t in response.responses for p in t.partitions] == [0, SIZE]
-    assert not plane.services.long_polls.waiting
+    assert not plane.services.long_polls().waiting
     assert not plane.connection.callbacks
 
 
@@ -203,7 +204,8 @@ def test_a_waiting_fetch_reads_the_partitions_that_moved_and_no_others(
 
 def test_a_fetch_of_many_partitions_leaves_others_their_turn(plane: DataPlane, monkeypatch: pytest.MonkeyPatch) -> None:
     """A5: whether it waits or answers, it is read in slices."""
-    width = 2 * SLICE + 1
+    monkeypatch.setattr(slices, "SLICE_SECONDS", 0.0)
+    width = FEW + 1
     plane.topic("wide", partitions=width)
     order: list[str] = []
     read = PartitionLog.read
@@ -229,22 +231,25 @@ def test_a_fetch_of_many_partitions_leaves_others_their_turn(plane: DataPlane, m
     while not task.done():
         plane.turn()
     assert order.count("r") == 2 * width + 1, "one more than all of them twice: the partition that moved"
-    assert max(map(len, "".join(order).split("o"))) <= SLICE
+    assert max(map(len, "".join(order).split("o"))) == 1
     sizes = [len(p.records) for t in task.result().responses for p in t.partitions]
     assert (sizes[7], sum(sizes)) == (SIZE, SIZE)
-    assert not plane.services.long_polls.waiting
+    assert not plane.services.long_polls().waiting
 
 
-def test_what_comes_while_a_wide_fetch_is_read_wakes_it(plane: DataPlane) -> None:
+def test_what_comes_while_a_wide_fetch_is_read_wakes_it(plane: DataPlane, monkeypatch: pytest.MonkeyPatch) -> None:
     """A5: a record of a partition that was read already must not wait for the end of the poll."""
-    width = 2 * SLICE + 1
+    monkeypatch.setattr(slices, "SLICE_SECONDS", 0.0)
+    width = FEW + 1
     plane.topic("wide", partitions=width)
     request = fetch_request([("wide", partition, 0) for partition in range(width)], max_wait_ms=60_000)
     task = asyncio.ensure_future(plane.begin("fetch", 12, request), loop=plane.loop)
-    put(plane, "v0", topic="wide", partition=0)
-    while not task.done() and not plane.services.long_polls.waiting:
+    for _ in range(width + 2):  # until the first partition has been read
         plane.turn()
-    assert not plane.services.long_polls.waiting, "it does not wait"
+    put(plane, "v0", topic="wide", partition=0)
+    while not task.done() and not plane.services.long_polls().waiting:
+        plane.turn()
+    assert not plane.services.long_polls().waiting, "it does not wait"
     sizes = [len(p.records) for t in task.result().responses for p in t.partitions]
     assert (sizes[0], sum(sizes)) == (SIZE, SIZE)
 
@@ -267,7 +272,8 @@ def test_a_fetch_counts_what_there_is_and_not_what_one_answer_holds(plane: DataP
 def test_many_wide_fetches_together_leave_others_their_turn(plane: DataPlane, monkeypatch: pytest.MonkeyPatch) -> None:
     """A5: slices of different requests stand in one line; others do not wait for one of each."""
     monkeypatch.setattr(turns, "ROUND_SECONDS", 0.0)
-    width, count = SLICE + 1, 6
+    monkeypatch.setattr(slices, "SLICE_SECONDS", 0.0)
+    width, count = 40, 6
     plane.topic("wide", partitions=width)
     order: list[str] = []
     read = PartitionLog.read
@@ -284,19 +290,37 @@ def test_many_wide_fetches_together_leave_others_their_turn(plane: DataPlane, mo
     monkeypatch.setattr(PartitionLog, "read", noted)
     request = fetch_request([("wide", partition, 0) for partition in range(width)], max_wait_ms=0)
     begun = [plane.begin("fetch", 12, request) for _ in range(count)]
-    order.clear()
     tasks = [asyncio.ensure_future(answer, loop=plane.loop) for answer in begun]
     plane.loop.call_soon(other_work)
     plane.loop.run_until_complete(asyncio.gather(*tasks))
-    assert order.count("r") >= count, "each had a slice left"
-    assert max(map(len, "".join(order).split("o")[1:])) <= SLICE
+    assert order.count("r") == count * width
+    assert max(map(len, "".join(order).split("o"))) == 1
+
+
+def test_a_wide_session_is_planned_read_and_answered_in_slices(
+    plane: DataPlane, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """F3 of an audit: 49,000 partitions were planned in one piece of 20 ms and answered in one of 30 ms."""
+    monkeypatch.setattr(slices, "SLICE_SECONDS", 0.0)
+    width, waited = 40, []
+    wait = plane.services.turns.wait
+
+    def counted(go_on: Any) -> None:
+        waited.append(go_on)
+        wait(go_on)
+
+    monkeypatch.setattr(plane.services.turns, "wait", counted)
+    request = fetch_request([("nowhere", index, 0) for index in range(width)], max_wait_ms=0, session_epoch=0)
+    answer = plane.ask("fetch", 12, request)
+    assert len(answer.responses[0].partitions) == width
+    assert len(waited) == 4 * width, "each partition, in a topic of its own, is named, read and answered"
 
 
 def test_a_closed_connection_ends_the_wait(plane: DataPlane) -> None:
     future = wait(plane)
     plane.connection.close()
     assert future.cancelled()  # type: ignore[attr-defined]  # a waiting fetch is a future
-    assert not plane.services.long_polls.waiting
+    assert not plane.services.long_polls().waiting
 
 
 def test_an_election_wakes_those_who_wait() -> None:

@@ -65,7 +65,7 @@ def test_without_kafkas_defaults_the_first_question_is_answered_at_once(broker: 
 @pytest.mark.case("GC-A10")
 def test_a_partition_without_a_leader_has_no_coordinator(broker: Broker, raw: Raw) -> None:
     raw.find("g")
-    partition = broker.run(lambda: broker.running.services.groups.partition_of("g"))
+    partition = broker.run(lambda: broker.running.services.groups().partition_of("g"))
     assert partition is not None
     broker.run(lambda: broker.cluster.elect(partition, NO_LEADER))
     assert ask(raw, 2).error_code == ErrorCode.COORDINATOR_NOT_AVAILABLE
@@ -85,7 +85,7 @@ def test_many_keys_are_answered_one_by_one_in_order() -> None:
     with Broker(nodes=3) as broker, Raw(broker.port) as raw:
         raw.find("g")
         keys = ["test", "my-group", "mykafka-group"]
-        lost = broker.run(lambda: broker.running.services.groups.partition_of("my-group"))
+        lost = broker.run(lambda: broker.running.services.groups().partition_of("my-group"))
         assert lost is not None
         broker.run(lambda: broker.cluster.elect(lost, NO_LEADER))
         answer = raw.ask(FindCoordinatorRequest(coordinator_keys=keys), 4)
@@ -123,5 +123,5 @@ def test_a_group_nobody_ever_used_has_a_coordinator(raw: Raw) -> None:
 def test_a_question_creates_no_group(broker: Broker, raw: Raw) -> None:
     for number in range(100):
         ask(raw, 4, key=f"g{number}")
-    runners = broker.run(lambda: list(broker.running.services.groups.runners.values()))
+    runners = broker.run(lambda: list(broker.running.services.groups().runners.values()))
     assert not any(runner.coordinator.groups for runner in runners)

@@ -208,7 +208,7 @@ def test_deleting_the_offsets_topic_resigns_every_shard(broker: Broker, raw: Raw
     broker.run(lambda: catalogue.delete([catalogue.by_name[OFFSETS_TOPIC]]))
     heartbeat = HeartbeatRequest(group_id="g", generation_id=joined.generation_id, member_id=joined.member_id)
     assert raw.ask(heartbeat, 4).error_code == ErrorCode.NOT_COORDINATOR
-    assert not broker.running.services.groups.runners
+    assert not broker.running.services.groups().runners
 
 
 @pytest.mark.case("GC-V08")

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from partita.broker.requests import slices
+from partita.broker.api import slices
 from partita.broker.storage.data_dir import DiskStore
 from partita.log.durability import Durability
 from partita.protocol.error_codes import ErrorCode
@@ -191,6 +191,25 @@ def test_timestamps_far_ahead_are_refused(plane: DataPlane) -> None:
     assert answer.error_code == ErrorCode.INVALID_TIMESTAMP
 
 
+def test_an_answer_names_the_records_with_wrong_timestamps_and_those_without_keys(plane: DataPlane) -> None:
+    """As Apache Kafka 4.3.1: a wrong timestamp decides the code, and a header that lies costs no good record."""
+    now_ms, late_ms = int(time.time() * 1000), 10**13
+    records: list[Any] = [(now_ms, b"k", b"a", ()), (late_ms, b"k", b"b", ()), (now_ms, None, b"c", ())]
+    plane.topic(cleanup_policy=("compact",))
+    refused = plane.produce(bytes(build_batch(records)))
+    assert refused.error_code == ErrorCode.INVALID_TIMESTAMP
+    told = {error.batch_index: error.batch_index_error_message or "" for error in refused.record_errors}
+    assert [(index, text.partition(" ")[0]) for index, text in told.items()] == [(1, "Timestamp"), (2, "Compacted")]
+    refused = plane.produce(bytes(build_batch([(late_ms, None, b"a", ())])))
+    assert refused.error_code == ErrorCode.INVALID_RECORD
+    lying = bytearray(build_batch(records[:1]))
+    lying[35:43] = late_ms.to_bytes(8, "big")
+    seal(lying)
+    assert plane.produce(bytes(lying)).error_code == 0
+    ((header, _),) = iter_batches(plane.fetch(0).records or b"")
+    assert header.max_timestamp == now_ms
+
+
 def test_another_leader_is_named(plane: DataPlane) -> None:
     with data_plane(nodes=2) as two:
         topic = two.topic()
@@ -344,4 +363,4 @@ def test_full_validation_checks_every_record_and_corrects_the_largest_timestamp(
             assert stored[1].max_timestamp == now_ms + (1 if mode == "header" else 5)
             refused = plane.produce(late)
             assert refused.error_code == ErrorCode.INVALID_TIMESTAMP
-            assert [error.batch_index for error in refused.record_errors] == ([] if mode == "header" else [1])
+            assert [error.batch_index for error in refused.record_errors] == [1]

@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from partita import Broker
-from partita.broker.requests.apis import SERVED
-from partita.broker.requests.one_at_a_time import OneAtATime
-from partita.broker.requests.slices import SLICE
+from partita.broker.api.apis import SERVED
+from partita.broker.api.slices import AT_ONCE
+from partita.broker.beside.one_at_a_time import OneAtATime
 from partita.group.offsets.commit import stored_offsets
 from partita.protocol.error_codes import ErrorCode
 from partita.protocol.messages.list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
@@ -27,7 +27,7 @@ from partita.protocol.messages.offset_fetch import (
 from partita.protocol.primitives import Message
 from support.broker.raw import Raw
 
-WIDTH = 3 * SLICE
+WIDTH = 3 * AT_ONCE
 LOOK_UP, COMMIT, FETCH = 2, 8, 9
 
 

@@ -9,17 +9,20 @@ from typing import get_args
 import pytest
 
 from partita import Broker
-from partita.broker.measuring.event_log import LINES_MAX
+from partita.broker.measuring.event_log import LINES_MAX, EventLog
 from partita.broker.measuring.event_sentences import SENTENCES
 from partita.cli.service.logs import JsonFormatter
 from partita.group import notes as group_notes
 from partita.group.notes import Cause
+from partita.protocol.messages.leave_group import LeaveGroupRequest, MemberIdentity
 from partita.transactions import notes as transaction_notes
+from partita.wording import What
 from support.broker.raw import Raw
 
 SILENT = {"MemberIdIssued", "MemberIdUnused", "GroupsLoaded", "TransactionEnded", "TransactionsLoaded"}
 """What happens with every join, transaction or load: the notes have it."""
-CAUSE = Cause("member left", "m-1", "worker-1", "billing", "closed")
+EVIL = "ends\n2026-11-23 ERROR forged\x1b[2J\r\u2028"
+CAUSE = Cause(What.LEFT, "m-1", "worker-1", "billing", "closed")
 
 
 def test_every_kind_of_note_has_a_line_or_is_known_to_have_none() -> None:
@@ -41,6 +44,31 @@ def test_each_line_names_the_group_and_the_cause(kind: type) -> None:
     fields = set(numbers)
     assert ("member left (worker-1, m-1): closed" in line) == bool(fields & {"cause", "causes"})
     assert ("and 2 more" in line) == ("causes" in fields)
+
+
+@pytest.mark.parametrize(
+    "kind", [kind for kind in get_args(group_notes.Note) if kind.__name__ not in SILENT], ids=lambda kind: kind.__name__
+)
+def test_no_text_of_a_client_or_an_assignor_begins_a_line(kind: type, caplog: pytest.LogCaptureFixture) -> None:
+    """Every field as hostile as it can be: group and client ids, reasons, messages of assignors. (An audit)"""
+    cause = Cause(What.LEFT, *(EVIL,) * 4)
+    values: dict[str, object] = {"cause": cause, "causes": (cause,) * 7}
+    note = kind(**{name: values.get(name, EVIL) for name in getattr(kind, "_fields")})  # noqa: B009  # any NamedTuple
+    with Broker() as broker, caplog.at_level(logging.INFO, "partita.events"):
+        broker.run(lambda: EventLog(broker.cluster, float)._hear(group_notes.as_json(note)))
+    lines = [record.message for record in caplog.records if record.__dict__["event"] == kind.__name__]
+    assert lines
+    assert all(line.isprintable() for line in lines), lines
+
+
+def test_what_a_member_says_when_it_leaves_stays_on_its_line(caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.DEBUG, "partita"), Broker() as broker, Raw(broker.port, client_id=EVIL) as raw:
+        joined = raw.stable(EVIL)
+        member = MemberIdentity(member_id=joined.member_id, reason=EVIL)
+        raw.ask(LeaveGroupRequest(group_id=EVIL, members=[member]), 5)
+    lines = [record.getMessage() for record in caplog.records if record.name.startswith("partita")]
+    assert any("forged" in line for line in lines)
+    assert [line for line in lines if not line.isprintable()] == []
 
 
 def test_what_a_broker_does_is_told_line_by_line(caplog: pytest.LogCaptureFixture) -> None:

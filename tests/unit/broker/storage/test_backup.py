@@ -132,14 +132,14 @@ def test_a_copy_of_a_running_broker_shows_no_half_of_a_transaction(tmp_path: Pat
                     with producer.transaction():
                         for topic, partition in written:
                             producer.send(topic, str(done[0]).encode(), partition=partition)
-                        producer.send_offsets({("u", 0): done[0] + 1}, GroupMetadata("g"))
+                        producer.send_offsets_to_transaction({("u", 0): done[0] + 1}, GroupMetadata("g"))
                     done[0] += 1
                     begun.set()
 
         worker = threading.Thread(target=work)
         with Producer(bootstrap_servers=broker.bootstrap, transactional_id="open") as slow:
             slow.init_transactions()
-            slow.begin()
+            slow.begin_transaction()
             slow.send("t", b"-1", partition=3).result(10)
             worker.start()
             assert begun.wait(20)
@@ -148,7 +148,7 @@ def test_a_copy_of_a_running_broker_shows_no_half_of_a_transaction(tmp_path: Pat
                 before = done[0]
                 back_up(tmp_path / "d", tmp_path / f"copy-{number}")
                 copies.append((tmp_path / f"copy-{number}", before, done[0]))
-            slow.abort()
+            slow.abort_transaction()
         stop.set()
         worker.join()
     for folder, before, after in copies:

@@ -208,8 +208,8 @@ def test_a_hundred_thousand_names_do_not_make_a_hundred_thousand_topics(broker: 
 def test_a_topic_is_deleted_by_name(raw: Raw, version: int) -> None:
     states = [DeleteTopicState(name=name, topic_id=ZERO_UUID) for name in ("t", "gone")]
     request = DeleteTopicsRequest(topics=states if version >= 6 else [], topic_names=["t", "gone"])
-    codes = [r.error_code for r in raw.ask(request, version).responses]
-    assert codes == [0, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION]
+    codes = {r.name: r.error_code for r in raw.ask(request, version).responses}
+    assert codes == {"t": 0, "gone": ErrorCode.UNKNOWN_TOPIC_OR_PARTITION}
     assert metadata(raw, "t").topics[0].error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
 
 
@@ -221,8 +221,8 @@ def test_a_topic_is_deleted_by_id(broker: Broker, raw: Raw) -> None:
         DeleteTopicState(topic_id=topic_id, name="t"),
         DeleteTopicState(topic_id=ZERO_UUID),
     ]
-    codes = [r.error_code for r in raw.ask(DeleteTopicsRequest(topics=states), 6).responses]
-    assert codes == [0, ErrorCode.UNKNOWN_TOPIC_ID, ErrorCode.INVALID_REQUEST, ErrorCode.INVALID_REQUEST]
+    codes = sorted(r.error_code for r in raw.ask(DeleteTopicsRequest(topics=states), 6).responses)
+    assert codes == [0, ErrorCode.INVALID_REQUEST, ErrorCode.INVALID_REQUEST, ErrorCode.UNKNOWN_TOPIC_ID]
 
 
 def test_deletion_can_be_switched_off() -> None:
@@ -295,8 +295,8 @@ def test_settings_are_explained_to_those_who_ask(raw: Raw) -> None:
 def test_broker_settings_that_can_change_do_so_and_survive_a_restart() -> None:
     store, config = MemoryStore(), BrokerConfig()
     catalogue = TopicCatalogue(store, config, lambda: b"\1" * 16)
-    catalogue.configure_broker("message.max.bytes", 77)
-    catalogue.configure_broker("log.retention.ms", 5, of_nodes=True)
+    catalogue.configure_broker({"message.max.bytes": 77})
+    catalogue.configure_broker({"log.retention.ms": 5}, of_nodes=True)
     assert (config.int("message.max.bytes"), config.int("log.retention.ms")) == (77, 5)
     for _ in range(2):
         again = BrokerConfig()
@@ -366,14 +366,14 @@ def test_the_topics_of_one_request_cost_one_write(broker: Broker, raw: Raw, monk
         append(self, *lines, **more)
 
     monkeypatch.setattr(MemoryStore, "append_catalogue", counted)
-    metadata(raw, *(f"auto{i}" for i in range(20)), create_missing=True)
-    names = [*(f"given{i}" for i in range(20)), "alike.1", "alike_1"]
+    metadata(raw, *(f"auto{i}" for i in range(15)), create_missing=True)
+    names = [*(f"given{i}" for i in range(15)), "alike.1", "alike_1"]
     answer = raw.ask(
         CreateTopicsRequest(
             topics=[CreatableTopic(name=name, num_partitions=1, replication_factor=1) for name in names]
         ),
         5,
     )
-    assert [topic.error_code for topic in answer.topics] == [0] * 21 + [ErrorCode.INVALID_TOPIC_EXCEPTION]
-    assert writes == [20, 21]
-    assert broker.cluster.catalogue.partition_count == 2 + 20 + 21
+    assert [topic.error_code for topic in answer.topics] == [0] * 16 + [ErrorCode.INVALID_TOPIC_EXCEPTION]
+    assert writes == [15, 16]
+    assert broker.cluster.catalogue.partition_count == 2 + 15 + 16

@@ -94,7 +94,7 @@ def test_clients_write_neither_the_state_topic_nor_markers(plane: TransactionPla
 def test_a_loading_or_foreign_coordinator_says_so(plane: TransactionPlane) -> None:
     given = plane.start()
     index = plane.runner.partition.index
-    plane.run(lambda: plane.services.transactions.hold_load(index))
+    plane.run(lambda: plane.services.transactions().hold_load(index))
     assert plane.init()[0] == CODE.COORDINATOR_LOAD_IN_PROGRESS
     assert plane.add(given, T0) == [CODE.COORDINATOR_LOAD_IN_PROGRESS]
     assert plane.end(given)[0] == CODE.COORDINATOR_LOAD_IN_PROGRESS
@@ -102,12 +102,12 @@ def test_a_loading_or_foreign_coordinator_says_so(plane: TransactionPlane) -> No
     assert plane.ask("list_transactions", 2, ListTransactionsRequest()).error_code == 14
     assert plane.send(given) == [CODE.NOT_ENOUGH_REPLICAS]
     assert plane.commit_offset(given) == CODE.COORDINATOR_LOAD_IN_PROGRESS
-    plane.run(lambda: plane.services.transactions.release_load(index))
+    plane.run(lambda: plane.services.transactions().release_load(index))
     epoch = plane.runner.leader_epoch
-    plane.run(lambda: plane.services.transactions.resigned(index, epoch))
-    plane.run(lambda: plane.services.transactions.elected(plane.runner.partition))
+    plane.run(lambda: plane.services.transactions().resigned(index, epoch))
+    plane.run(lambda: plane.services.transactions().elected(plane.runner.partition))
     assert plane.add(given, T0) == [0]
-    plane.run(lambda: plane.services.transactions.resigned(index, epoch + 1))
+    plane.run(lambda: plane.services.transactions().resigned(index, epoch + 1))
     assert plane.init()[0] == CODE.NOT_COORDINATOR
 
 
@@ -198,6 +198,19 @@ def test_offsets_are_verified_and_appear_with_the_end(plane: TransactionPlane) -
     assert plane.committed() == 7
 
 
+@pytest.mark.parametrize("version", range(6))
+def test_offsets_of_no_group_are_refused_before_the_transaction_is_looked_at(
+    plane: TransactionPlane, version: int
+) -> None:
+    """As Apache Kafka 4.3.1, whoever the producer is and also while its coordinator loads (an audit)."""
+    given = plane.start()
+    refused = {plane.commit_offset(one, group="", version=version) for one in (given, (99, 0), (given[0], -1))}
+    index = plane.runner.partition.index
+    plane.run(lambda: plane.services.transactions().hold_load(index))
+    refused.add(plane.commit_offset(given, group="", version=version))
+    assert refused == {CODE.INVALID_GROUP_ID}
+
+
 # --- the produce path -------------------------------------------------------------------------------------------------
 
 
@@ -262,7 +275,7 @@ def test_a_marker_behind_the_coordinators_back_is_found_out(plane: TransactionPl
 def test_while_markers_wait_everybody_is_told_to_come_again(plane: TransactionPlane) -> None:
     given = plane.start()
     plane.send(given, T0)
-    markers = plane.services.transactions.markers
+    markers = plane.services.transactions().markers
     write = markers.write
     markers.write = lambda partition, marker: CODE.NOT_LEADER_OR_FOLLOWER
     assert plane.end(given) == (0, given[0], 1)
@@ -443,7 +456,7 @@ def test_time_outs_of_all_shards_share_one_line_with_connections(monkeypatch: py
     with transaction_plane(transaction_abort_timed_out_transaction_cleanup_interval_ms=100) as plane:
         for name in "abcdef":
             plane.send(plane.start(name), name=name)
-        assert len({plane.services.transactions.runner_of(name) for name in "abcdef"}) > 1
+        assert len({plane.services.transactions().runner_of(name) for name in "abcdef"}) > 1
         seconds, turn = count(), [0]
         monkeypatch.setattr(plane.services.turns, "clock", lambda: next(seconds))
         ended: list[int] = []
@@ -462,7 +475,39 @@ def test_time_outs_of_all_shards_share_one_line_with_connections(monkeypatch: py
         plane.run(until_all_are_due)
         plane.loop.call_soon(count_turns)
         wait_for(plane, lambda: len(ended) == 6)
-        assert len(set(ended)) == len({plane.services.transactions.runner_of(name) for name in "abcdef"})
+        assert len(set(ended)) == len({plane.services.transactions().runner_of(name) for name in "abcdef"})
+
+
+def test_ends_of_many_transactions_take_turns_from_their_first_marker(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two hundred ends in one instant stopped the broker for five seconds: each wrote its first hundred at once."""
+    names, parts = [f"id-{number}" for number in range(20)], (T0, T1, U0)
+    with transaction_plane() as plane:
+        given = {name: plane.start(name) for name in names}
+        for name in names:
+            assert plane.add(given[name], *parts, name=name) == [0, 0, 0]
+        seconds, turn = count(), [0]
+        monkeypatch.setattr(plane.services.turns, "clock", lambda: next(seconds))
+        written: list[int] = []
+        markers = plane.services.transactions().markers
+        write = markers.write
+
+        def count_marker(partition: Any, marker: Any) -> Any:
+            written.append(turn[0])
+            return write(partition, marker)
+
+        def count_turns() -> None:
+            turn[0] += 1
+            plane.loop.call_soon(count_turns)
+
+        def end_all() -> None:
+            for name in names:
+                plane.services.transactions().ask(EndTransaction(name, *given[name], True, 0))
+
+        monkeypatch.setattr(markers, "write", count_marker)
+        plane.loop.call_soon(count_turns)
+        plane.run(end_all)
+        wait_for(plane, lambda: markers.count_waiting() == 0)
+        assert len(set(written)) == len(written) == len(names) * len(parts)
 
 
 @pytest.mark.case("TX-M03")
@@ -501,7 +546,7 @@ def test_a_commit_of_offsets_whose_transaction_ends_meanwhile_is_refused() -> No
     """Adding the partition waits for the log; what ends the transaction then must not leave offsets behind."""
     with transaction_plane(partita_transaction_version=0) as plane:
         given = plane.start()
-        ask = plane.services.transactions.ask
+        ask = plane.services.transactions().ask
 
         def ended_meanwhile(request: Any, node_id: int | None = None) -> Any:
             outcome = ask(request, node_id)
@@ -512,7 +557,7 @@ def test_a_commit_of_offsets_whose_transaction_ends_meanwhile_is_refused() -> No
             plane.loop.call_soon(ask, EndTransaction("p", *given, True))
             return added
 
-        plane.services.transactions.ask = ended_meanwhile  # type: ignore[method-assign]  # the seam of the question
+        plane.services.transactions().ask = ended_meanwhile  # type: ignore[method-assign]  # the seam of the question
         assert plane.commit_offset(given) == CODE.CONCURRENT_TRANSACTIONS
         wait_for(plane, lambda: plane.describe().transaction_state == "CompleteCommit")
         assert plane.commit_offset(given) == CODE.CONCURRENT_TRANSACTIONS

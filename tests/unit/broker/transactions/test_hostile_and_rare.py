@@ -136,9 +136,9 @@ def test_without_room_for_a_new_producer_id_a_timeout_waits_and_holds_up_nobody(
 @pytest.mark.case("TX-H09")
 def test_a_marker_for_a_groups_shard_that_loads_is_to_be_sent_again(plane: TransactionPlane) -> None:
     topic, index = plane.offsets_log()
-    plane.run(lambda: plane.services.groups.hold_load(index))
+    plane.run(lambda: plane.services.groups().hold_load(index))
     assert plane.mark((77, 0), (topic, index)) == [CODE.NOT_LEADER_OR_FOLLOWER]
-    plane.run(lambda: plane.services.groups.release_load(index))
+    plane.run(lambda: plane.services.groups().release_load(index))
     assert plane.mark((77, 0), (topic, index)) == [0]
 
 
@@ -162,9 +162,9 @@ def test_while_the_coordinator_loads_a_batch_is_to_be_sent_again(plane: Transact
     given = plane.start()
     plane.add(given, T0)
     index = plane.runner.partition.index
-    plane.run(lambda: plane.services.transactions.hold_load(index))
+    plane.run(lambda: plane.services.transactions().hold_load(index))
     assert plane.send(given, version=version) == [CODE.NOT_ENOUGH_REPLICAS]
-    plane.run(lambda: plane.services.transactions.release_load(index))
+    plane.run(lambda: plane.services.transactions().release_load(index))
     plane.run(lambda: None)
     assert plane.send(given, version=version) == [0]
 
@@ -178,7 +178,7 @@ def test_while_the_coordinator_loads_offsets_are_to_be_sent_again(
     """KAFKA-7296: producers of before 2.0 end at COORDINATOR_LOAD_IN_PROGRESS."""
     given = plane.start()
     index = plane.runner.partition.index
-    plane.run(lambda: plane.services.transactions.hold_load(index))
+    plane.run(lambda: plane.services.transactions().hold_load(index))
     assert plane.commit_offset(given, version=version) == code
 
 
@@ -196,7 +196,7 @@ def test_while_a_marker_is_refused_everybody_is_told_to_wait_or_is_fenced(plane:
     """As on Kafka; there the id stays so until its coordinator loads, here until the partition takes the marker."""
     given = plane.start()
     plane.send(given, T0)
-    markers = plane.services.transactions.markers
+    markers = plane.services.transactions().markers
     write, markers.write = markers.write, lambda partition, marker: CODE.MESSAGE_TOO_LARGE
     assert plane.end(given)[0] == 0
     other, stale = (given[0] + 1, 1), (given[0], 7)
@@ -323,7 +323,7 @@ def test_a_forged_marker_of_an_unknown_producer_ends_nobodys_transaction(plane: 
 def test_metrics_tell_how_transactions_stand_and_how_they_ended(plane: TransactionPlane) -> None:
     read = plane.running.metrics.read
     ids, own = "kafka_partita_Transactions_ids", "kafka_partita_Transactions_"
-    open_one, markers = plane.start("open"), plane.services.transactions.markers
+    open_one, markers = plane.start("open"), plane.services.transactions().markers
     assert plane.send(open_one, T0, name="open") == [0]
     given = plane.start()
     plane.send(given, U0)

@@ -8,6 +8,7 @@ import socket
 import pytest
 
 from partita.broker.wire import sockets
+from partita.protocol.primitives import Buffer
 
 LARGE = bytes(100_000)
 
@@ -59,6 +60,27 @@ def test_everybody_who_asked_in_one_round_is_answered() -> None:
 
 def test_small_and_large_answers_keep_their_order() -> None:
     assert asyncio.run(answers("slsc", "lsc", "sc")) == [b"<0>" + LARGE + b"<2>", LARGE + b"<1>", b"<0>"]
+
+
+def test_a_large_answer_leaves_in_portions_between_those_of_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    """F3 of an audit: the system took 6 MB of one answer at once, and others waited."""
+    monkeypatch.setattr(sockets, "SENT_AT_ONCE_BYTES", 30_000)
+    portions: list[int] = []
+    make = sockets.SocketTransport.start
+
+    def start(self: sockets.SocketTransport) -> None:
+        send = self._send
+
+        def counted(data: Buffer) -> int:
+            portions.append(len(data))
+            return send(data)
+
+        self._send = counted
+        make(self)
+
+    monkeypatch.setattr(sockets.SocketTransport, "start", start)
+    assert asyncio.run(answers("slsc", "lsc")) == [b"<0>" + LARGE + b"<2>", LARGE + b"<1>"]
+    assert max(portions) == 30_000
 
 
 class Refusing(Speaker):

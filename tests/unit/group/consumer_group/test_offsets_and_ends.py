@@ -124,7 +124,7 @@ def test_a_group_is_described_with_current_and_target_assignments() -> None:
     assert (a.member_id, a.instance_id, a.rack_id, a.member_epoch, a.client_id, a.client_host, a.member_type) == (
         "a", "i", "r", 2, "c", "/h", 1,
     )  # fmt: skip
-    assert (a.subscribed_topic_names, a.subscribed_topic_regex, b.subscribed_topic_regex) == (["t"], None, "x.*")
+    assert (a.subscribed_topic_names, a.subscribed_topic_regex, b.subscribed_topic_regex) == (["t"], "", "x.*")
     for assignment in (a.assignment, a.target_assignment):
         (topic,) = assignment.topic_partitions
         assert (topic.topic_id, topic.topic_name, topic.partitions) == (topic_id("t"), "t", [0, 1])

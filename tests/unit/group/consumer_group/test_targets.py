@@ -1,7 +1,7 @@
 """Which assignor shares, what it is told, and what happens when it fails."""
 
 from collections.abc import Mapping
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import pytest
 
@@ -100,8 +100,11 @@ def test_a_users_assignor_runs_beside_the_loop_and_its_target_comes_with_a_later
         {"a": [("t", 2)]},
         {"a": [("u", 0)]},
         {"a": [("t", 0)], "b": [("t", 0)]},
+        {"a": [("t", 0), ("t", 1)], "stranger": []},
+        {"a": [("t", 0)]},
+        {},
     ],
-    ids=["no such partition", "not subscribed", "given twice"],
+    ids=["no such partition", "not subscribed", "given twice", "a stranger", "one forgotten", "all forgotten"],
 )
 def test_what_a_users_assignor_must_not_give_is_told_and_the_group_keeps_its_target(answer: Assignment) -> None:
     world, greedy = greedy_world()
@@ -113,6 +116,26 @@ def test_what_a_users_assignor_must_not_give_is_told_and_the_group_keeps_its_tar
     assert "greedy gave" in note.error
     assert error(world.go_on("a", {"t": [0, 1]})) == ErrorCode.NONE
     assert (world.has("a"), world.group.assignment_epoch) == ({"t": [0, 1]}, 2)
+
+
+@pytest.mark.parametrize("answer", [7, ["a"], {"a": 7}, {"a": ["t"]}, {"a": [("t", "x")]}], ids=repr)
+def test_an_answer_of_another_shape_is_refused_in_words(answer: Any) -> None:
+    """F4 of an audit: an AttributeError of ours said nothing."""
+    world, greedy = greedy_world()
+    greedy.answer = answer
+    world.join("a", assignor="greedy")
+    (note,) = [note for step in world.steps for note in step.notes if isinstance(note, AssignorRaised)]
+    assert note.error.startswith("greedy has to return a dict from member ids to lists of (topic, partition): ")
+
+
+def test_the_words_of_a_users_assignor_stay_on_one_line_of_the_log() -> None:
+    """F4 of an audit: a newline wrote a line of its own."""
+    world, greedy = greedy_world()
+    greedy.fails = ValueError("no\nERROR all is lost \x1b[2J" + "x" * 5_000)
+    world.join("a", assignor="greedy")
+    (note,) = [note for step in world.steps for note in step.notes if isinstance(note, AssignorRaised)]
+    assert note.error.startswith("ValueError: no\\nERROR all is lost \\x1b[2Jxxx")
+    assert len(note.error) < 1_100
 
 
 def test_a_users_assignor_that_raises_stops_nobody_and_may_do_better_later() -> None:

@@ -1,0 +1,242 @@
+"""The services that the handlers of all nodes share: groups, waiting requests, fetch sessions.
+
+They are put together here, once for a cluster. What a broker may never need is made at its first use, so that a broker
+without groups starts without their code. All of them learn here of events of the cluster: elections, topics created and
+deleted, the clock moved. A handler asks its `RequestContext` for what it needs.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from partita.broker.config import BrokerConfig, ConfigError
+from partita.broker.counts.traffic import Traffic
+from partita.broker.nodes import Cluster
+from partita.broker.storage.upkeep import Upkeep
+from partita.broker.topics.catalogue import OFFSETS_TOPIC, TRANSACTION_TOPIC, Partition, Topic
+from partita.broker.wire.turns import Turns
+from partita.lazy import Lazy, later
+from partita.secret import Secret
+
+if TYPE_CHECKING:
+    from partita.assignors import server_side
+    from partita.assignors.interface import Assignor
+    from partita.broker.beside import one_at_a_time, sliced_thread, workers
+    from partita.broker.groups import coordinators as group_coordinators
+    from partita.broker.groups.coordinators import Coordinators
+    from partita.broker.permits import quotas, rights
+    from partita.broker.reading import fetch_sessions, long_polls
+    from partita.broker.security import delegation_tokens
+    from partita.broker.security import users as login_users
+    from partita.broker.security.guards import Guards
+    from partita.broker.transactions import coordinators as transaction_coordinators
+    from partita.broker.transactions import marker_writing
+    from partita.broker.transactions.coordinators import TransactionCoordinators
+else:
+    one_at_a_time = later("partita.broker.beside.one_at_a_time")
+    sliced_thread = later("partita.broker.beside.sliced_thread")
+    workers = later("partita.broker.beside.workers")
+    group_coordinators = later("partita.broker.groups.coordinators")
+    login_users = later("partita.broker.security.users")
+    marker_writing = later("partita.broker.transactions.marker_writing")
+    quotas = later("partita.broker.permits.quotas")
+    fetch_sessions = later("partita.broker.reading.fetch_sessions")
+    long_polls = later("partita.broker.reading.long_polls")
+    rights = later("partita.broker.permits.rights")
+    delegation_tokens = later("partita.broker.security.delegation_tokens")
+    server_side = later("partita.assignors.server_side")
+    transaction_coordinators = later("partita.broker.transactions.coordinators")
+
+BUILT_IN_ASSIGNORS = ("uniform", "range")
+"""The default of `group.consumer.assignors`."""
+QUOTA_KIND = "quota"
+"""The kind of quotas in the catalogue."""
+
+
+class Services:
+    """The services of one cluster. Those that a broker may never need are `Lazy`: a call makes them."""
+
+    def __init__(
+        self, cluster: Cluster, users: Mapping[str, Secret] | None = None, assignors: Iterable[Assignor] = ()
+    ) -> None:
+        self.cluster = cluster
+        self.turns = Turns(cluster.loop, cluster.stopwatch)
+        """The line of connections and of long requests that share the event loop."""
+        self.upkeep = Upkeep(cluster.loop, cluster.clock, cluster.store, cluster.config, cluster.catalogue.every_log)
+        self.rights = _rights_of(cluster)
+        """The authorizer and its rights; None without one, when no request is refused."""
+        self.guards: Guards | None = None
+        """The guards of the listeners; None when none of them speaks TLS or SASL."""
+        self.traffic = Traffic()
+        self.count_connections: Callable[[], dict[tuple[int, str], int]] = dict
+        """Open connections by node and listener; set by the code that listens."""
+        self.quotas: quotas.Quotas | None = None
+        """How much clients may use; None until the first quota."""
+        if QUOTA_KIND in cluster.catalogue.kept:
+            self.make_quotas()
+        self._fetch_sessions: dict[int, fetch_sessions.FetchSessions] = {}
+
+        given = tuple(assignors)
+        server_assignors = Lazy(lambda: _assignors_of(cluster.config, given))
+        if given or cluster.config.get("group.consumer.assignors") != BUILT_IN_ASSIGNORS:
+            server_assignors()  # an assignor that does not exist is refused at the start
+        self.groups = Lazy(lambda: group_coordinators.Coordinators(cluster, server_assignors()))
+        """The coordinator's shards of every node."""
+        self.transactions = Lazy(
+            lambda: transaction_coordinators.TransactionCoordinators(
+                marker_writing.Shards(cluster, self.groups, self.turns)
+            )
+        )
+        """The shards of the transaction coordinator of every node."""
+        self.users = Lazy(lambda: login_users.Users(cluster.catalogue, users))
+        """The users who may log in with a password."""
+        self.delegation_tokens = Lazy(
+            lambda: delegation_tokens.DelegationTokens(cluster.catalogue, cluster.config, self.users(), cluster.clock)
+        )
+        """The logins that users have lent."""
+        self.long_polls = Lazy(lambda: long_polls.LongPolls(cluster.loop, cluster.clock))
+        """The requests that wait for a log to move."""
+        self.workers = Lazy(lambda: workers.Workers(cluster.loop))
+        """The threads for long work on records."""
+        self.sliced_thread = Lazy(lambda: sliced_thread.SlicedThread(cluster.loop, self.turns))
+        """Where large messages are read and written, a slice at a time."""
+        self.one_at_a_time = Lazy(lambda: one_at_a_time.OneAtATime())
+        """Where very large requests wait for one another."""
+        cluster.on_leadership(self._leadership_changed)
+
+    def shard_states(self) -> Counter[str]:
+        """How many shards of groups and transactions are in which state; empty before any is made."""
+        return Counter(runner.state.value for made in self._coordinators() for runner in made.runners.values())
+
+    def count_fetch_sessions(self) -> int:
+        """The incremental fetch sessions of all nodes."""
+        return sum(len(sessions.sessions) for sessions in self._fetch_sessions.values())
+
+    def count_waiting(self) -> int:
+        """The requests that wait for a log to move."""
+        return 0 if self.long_polls.made is None else len(self.long_polls.made.waiting)
+
+    def make_quotas(self) -> quotas.Quotas:
+        """The quotas, of which there may be none yet."""
+        if self.quotas is None:
+            self.quotas = quotas.Quotas(self.cluster.catalogue, QUOTA_KIND, self.cluster.clock.mono_ms)
+        return self.quotas
+
+    def connects_too_fast(self, client_host: str) -> bool:
+        """Whether the quota of a client's address refuses one more connection now."""
+        return self.quotas is not None and self.quotas.refuses_connection(client_host.removeprefix("/"))
+
+    def fetch_sessions(self, node_id: int) -> fetch_sessions.FetchSessions:
+        """The incremental fetch sessions of one node."""
+        sessions = self._fetch_sessions.get(node_id)
+        if sessions is None:
+            slots = self.cluster.config.int("max.incremental.fetch.session.cache.slots")
+            sessions = self._fetch_sessions[node_id] = fetch_sessions.FetchSessions(slots)
+        return sessions
+
+    def follow_topics(self) -> None:
+        """From now on react to topics being created and deleted."""
+        self.cluster.catalogue.on_created(self._created)
+        self.cluster.catalogue.on_deleted(self._deleted)
+
+    def load_groups(self) -> None:
+        """Load the groups and transactions there are; without groups, import their code before the first one comes."""
+        groups, offsets = self.groups(), self.cluster.catalogue.get(OFFSETS_TOPIC)
+        if offsets is not None:
+            groups.lead_all(offsets)
+        states = self.cluster.catalogue.get(TRANSACTION_TOPIC)
+        if states is not None:
+            self.transactions().lead_all(states)
+
+    def resign_groups(self) -> None:
+        """Give up every group and transactional id: waiting clients get NOT_COORDINATOR."""
+        for made in self._coordinators():
+            made.resign_all()
+
+    async def settle_groups(self) -> None:
+        """Wait until loads that were cut short have ended."""
+        for made in self._coordinators():
+            await made.settle()
+
+    def stop_workers(self) -> None:
+        """Begin no more long work."""
+        if self.workers.made is not None:
+            self.workers.made.stop()
+        if self.sliced_thread.made is not None:
+            self.sliced_thread.made.stop()
+
+    def storage_failed(self) -> None:
+        """The log directory is offline: no shard can write any more, so none answers for its groups."""
+        for made in self._coordinators():
+            made.storage_failed()
+
+    def offsets_forgotten(self, names: list[str]) -> asyncio.Future[None] | None:
+        """Return a future that ends once committed offsets of deleted topics are durably gone; None when they are."""
+        return None if self.groups.made is None else self.groups.made.forgotten(names)
+
+    def node_stopped(self, node_id: int) -> None:
+        """Forget what clients agreed with a node that is gone."""
+        self._fetch_sessions.pop(node_id, None)
+
+    def clock_jumped(self) -> None:
+        """Do what the clock's new time makes due."""
+        for made in (*self._coordinators(), self.long_polls.made):
+            if made is not None:
+                made.clock_jumped()
+        if self.delegation_tokens.made is not None:
+            self.delegation_tokens.made.sweep()
+
+    def _coordinators(self) -> list[Coordinators | TransactionCoordinators]:
+        """The shards of transactions and of groups, of each if a request has asked for one yet."""
+        found: tuple[Coordinators | TransactionCoordinators | None, ...] = (self.transactions.made, self.groups.made)
+        return [made for made in found if made is not None]
+
+    def _leadership_changed(self, partition: Partition) -> None:
+        if partition.topic.name == OFFSETS_TOPIC:
+            self.groups().leadership_changed(partition)
+        elif partition.topic.name == TRANSACTION_TOPIC:
+            self.transactions().leadership_changed(partition)
+        if self.long_polls.made is not None:
+            self.long_polls.made.leader_changed(partition)
+
+    def _created(self, topic: Topic) -> None:
+        if topic.name == OFFSETS_TOPIC:
+            self.groups().lead_all(topic)
+        elif topic.name == TRANSACTION_TOPIC:
+            self.transactions().lead_all(topic)
+
+    def _deleted(self, topics: list[Topic]) -> None:
+        if any(topic.name == OFFSETS_TOPIC for topic in topics):
+            self.groups().resign_all()
+        if self.transactions.made is not None and any(topic.name == TRANSACTION_TOPIC for topic in topics):
+            self.transactions.made.resign_all()
+        names = [topic.name for topic in topics]
+        if self.cluster.catalogue.get(OFFSETS_TOPIC) is not None:
+            self.groups().topics_deleted(names)
+        else:
+            self.cluster.catalogue.offsets_forgotten(names)
+        if self.long_polls.made is not None:
+            for topic in topics:
+                for partition in topic.partitions:
+                    self.long_polls.made.leader_changed(partition)
+
+
+def _assignors_of(config: BrokerConfig, given: Sequence[Assignor]) -> Mapping[str, Assignor]:
+    """The assignors of KIP-848 groups, the default first. Raises ConfigError."""
+    names = config.get("group.consumer.assignors")
+    assert isinstance(names, tuple), "a list option holds a tuple"
+    try:
+        return server_side.create_server_assignors(map(str, names), given)
+    except ValueError as error:
+        raise ConfigError(f"group.consumer.assignors: {error}") from None
+
+
+def _rights_of(cluster: Cluster) -> rights.Rights | None:
+    """The rights that the settings ask for. Raises ConfigError."""
+    if not cluster.config.text("authorizer.class.name"):
+        return None
+    authorizer = rights.authorizer_of(cluster.config)
+    return rights.Rights(authorizer, cluster.catalogue, cluster.config, cluster.loop.time, cluster.notes.denied)

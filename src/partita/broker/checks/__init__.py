@@ -1,0 +1,1 @@
+"""Checks around every handler: logins, rights and quotas."""

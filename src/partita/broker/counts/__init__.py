@@ -1,0 +1,1 @@
+"""Counters of requests, times and errors, updated as requests go by."""

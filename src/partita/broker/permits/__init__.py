@@ -1,0 +1,1 @@
+"""The ACLs and quotas of a cluster, and the audit log of what they refused."""

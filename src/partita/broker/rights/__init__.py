@@ -1,1 +1,0 @@
-"""Who may ask for what: the ACLs of a cluster, and what each API needs."""

@@ -1,0 +1,53 @@
+"""What is made on first use: modules that most runs never need, and objects of a broker that may never be asked.
+
+A start of the command line or of a broker takes as long as the modules that it imports. An import inside a function
+would hide from a reader what a file depends on; `later` says so at its head.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Generic, TypeVar
+
+T = TypeVar("T")
+
+
+class Later:
+    """A module that is imported when the first of its names is asked for."""
+
+    __slots__ = ("_module",)
+
+    def __init__(self, module: str) -> None:
+        self._module = module
+
+    def __getattr__(self, name: str) -> Any:
+        # As `from module import name` does: a name may be a module of a package, and an import that another thread has
+        # begun is waited for. Nothing is kept, so a module that a test replaces is replaced here too.
+        return getattr(__import__(self._module, fromlist=(name,)), name)
+
+    def __reduce__(self) -> tuple[type[Later], tuple[str]]:
+        return Later, (self._module,)  # pickle would otherwise ask the module for its methods
+
+    def __repr__(self) -> str:
+        return f"later({self._module!r})"
+
+
+def later(module: str) -> Any:
+    """Stand for a module until it is needed. Type checkers read an import below `TYPE_CHECKING` instead."""
+    return Later(module)
+
+
+class Lazy(Generic[T]):
+    """An object that is made when it is first called for: `lazy()` makes it, `lazy.made` is None until then."""
+
+    __slots__ = ("_make", "made")
+
+    def __init__(self, make: Callable[[], T]) -> None:
+        self._make = make
+        self.made: T | None = None
+
+    def __call__(self) -> T:
+        """Return the object; the first call makes it."""
+        if self.made is None:
+            self.made = self._make()
+        return self.made

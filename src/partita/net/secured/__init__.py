@@ -1,0 +1,1 @@
+"""TLS and logins of the clients: contexts, SASL exchanges, tokens, Kerberos."""

@@ -1,1 +1,0 @@
-"""The simulated broker: the real coordinator over simulated storage, and topics of numbered records."""

@@ -1,0 +1,82 @@
+"""Print what the handlers declare: the index of what is served, and docs/rights.md. `--check` only compares."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Iterator
+from importlib import import_module
+from pathlib import Path
+from pkgutil import iter_modules
+from types import ModuleType
+
+from partita.broker import handlers
+from partita.broker.api.served import Served
+
+ROOT = Path(__file__).resolve().parent.parent
+INDEX = ROOT / "src" / "partita" / "broker" / "api" / "index.py"
+RIGHTS = ROOT / "docs" / "rights.md"
+INDEX_HEAD = '''"""Every API we serve. Printed from the declarations of the handlers by tools/apis.py; do not edit."""
+
+INDEX: tuple[tuple[int, str, tuple[int, int], int], ...] = (
+    # key, module of the handler, versions, the first one that ApiVersions names
+'''
+RIGHTS_HEAD = """# Which rights each API needs
+
+Printed from the declarations in `partita.broker.handlers` by `tools/apis.py`; do not edit. [Security](security.md) says
+how rights are given. The checks of an API stand in Apache Kafka's order, and before every other check: the answer to a
+refusal is the same whether the thing exists or not. A right on CLUSTER is one on the resource `kafka-cluster`.
+
+| API | needs | refused |
+|---|---|---|
+"""
+
+
+def declared() -> list[tuple[str, Served]]:
+    """The name of each handler's module, with its declaration; by API key."""
+    names = (found.name for found in iter_modules(handlers.__path__) if not found.name.startswith("_"))
+    modules: Iterable[ModuleType] = (import_module(f"{handlers.__name__}.{name}") for name in names)
+    found = [(module.__name__.rpartition(".")[2], module.API) for module in modules]
+    return sorted(found, key=lambda pair: int(pair[1].request.API_KEY))
+
+
+def index_row(module: str, api: Served) -> tuple[int, str, tuple[int, int], int]:
+    """The row of one API."""
+    request = api.request
+    last = request.MAX_VERSION if api.last is None else api.last
+    advertised = request.MIN_VERSION if api.advertised_min is None else api.advertised_min
+    return request.API_KEY, module, (request.MIN_VERSION, last), advertised
+
+
+def index_page() -> str:
+    """The module that holds the index."""
+    rows = (str(index_row(module, api)).replace("'", '"') for module, api in declared())
+    return INDEX_HEAD + "".join(f"    {row},\n" for row in rows) + ")\n"
+
+
+def rights_rows(api: Served) -> Iterator[str]:
+    """The rows of the table of rights that are about one API."""
+    name = api.request.__name__.removesuffix("Request")
+    if not api.rights:
+        yield f"| {name} | nothing | |"
+    for number, need in enumerate(api.rights):
+        yield f"| {'' if number else name} | {need.needed} | {need.outcome} |"
+
+
+def rights_page() -> str:
+    """The page docs/rights.md."""
+    return RIGHTS_HEAD + "".join(f"{row}\n" for _, api in declared() for row in rights_rows(api))
+
+
+def main(argv: list[str]) -> int:
+    """Write the stale files, or only name them with `--check`; return the exit code."""
+    wanted = {INDEX: index_page(), RIGHTS: rights_page()}
+    stale = [path for path, text in wanted.items() if not path.exists() or path.read_text() != text]
+    for path in stale:
+        print(f"{path.relative_to(ROOT)} is stale" + (", run python tools/apis.py" if "--check" in argv else ""))
+        if "--check" not in argv:
+            path.write_text(wanted[path])
+    return int(bool(stale) and "--check" in argv)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
