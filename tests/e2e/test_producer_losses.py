@@ -217,13 +217,13 @@ def test_an_asyncio_producer_left_open_tells_how_many_are_lost() -> None:
 def test_a_producer_that_nobody_closes_warns(broker: Broker) -> None:
     producer = Producer(bootstrap_servers=broker.bootstrap)
     producer.send("t", b"v").result(60)
-    with warnings.catch_warnings(record=True) as told:
+    gc.collect()  # What tests before this one left behind warns now.
+    with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         del producer
         gc.collect()
-    assert [str(one.message) for one in told if one.category is ResourceWarning] == [
-        "a producer was not closed; use `with`, or close()"
-    ]
+    unclosed = [str(one.message) for one in caught if "not closed" in str(one.message)]
+    assert unclosed == ["a producer was not closed; use `with`, or close()"]
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork on this platform")
