@@ -16,8 +16,8 @@ FOLDER = ROOT / "docs" / "decisions"
 PAGE = FOLDER / "README.md"
 HEAD = """# Decisions
 
-What was decided, why, and what else was weighed; one page for each subject. A decision keeps its number wherever its
-text goes: "decision 70" is found by searching this page. `python tools/decisions.py` writes the list.
+Choices, their reasons and the alternatives that were weighed, one page per subject. A decision keeps its number: to
+find decision 70, search this page for it. `python tools/decisions.py` writes the list.
 """
 CHAPTERS = {
     "building": "Building and documents",
