@@ -55,7 +55,7 @@ def test_the_same_text_makes_the_same_file(tmp_path: Path) -> None:
 
 def test_every_version_of_every_record_has_a_vector() -> None:
     found = set()
-    for file in ("group-log.jsonl", "transaction-log.jsonl"):
+    for file in ("group-log.jsonl", "share-log.jsonl", "transaction-log.jsonl"):
         for case in map(json.loads, (make.VECTORS / file).read_text().splitlines()):
             if "case" not in case and case["value_hex"] is not None:
                 found.add((case.get("key_class", "TransactionLogKey"), case["key_id"]))

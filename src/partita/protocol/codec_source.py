@@ -139,6 +139,8 @@ def _read_forms(field: Field, span: Versions, flexible: bool, tagged: bool) -> t
     if field.is_struct:
         present = "r.uvarint() != 0" if tagged else "r.int8() >= 0"
         return one, f"({one} if {present} else None)"
+    if field.type == "records":
+        return f'({one} or b"")', one  # where they may not be null, null is read as none
     return one, f"r.{method(field.type, flexible, True)}()"
 
 

@@ -1,12 +1,11 @@
-"""Keys and values of `__consumer_offsets`, offsets, classic groups and KIP-848 groups: Kafka's bytes, both ways."""
+"""Keys and values of `__consumer_offsets` and `__share_group_state`, groups of all kinds: Kafka's bytes, both ways."""
 
 import json
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from partita.protocol.messages import consumer_group_log as consumer
+from partita.protocol.messages import share_group_log as share
 from partita.protocol.messages.group_log import (
     GroupMetadataKey,
     GroupMetadataValue,
@@ -14,6 +13,7 @@ from partita.protocol.messages.group_log import (
     OffsetCommitKey,
     OffsetCommitValue,
 )
+from partita.protocol.messages.share_log import ShareSnapshotKey, ShareSnapshotValue, ShareUpdateKey, ShareUpdateValue
 from partita.protocol.primitives import Message, Reader
 from support.vectors.schemas import described
 
@@ -29,16 +29,27 @@ for key, value in (
     (consumer.ConsumerGroupTargetAssignmentMemberKey, consumer.ConsumerGroupTargetAssignmentMemberValue),
     (consumer.ConsumerGroupCurrentMemberAssignmentKey, consumer.ConsumerGroupCurrentMemberAssignmentValue),
     (consumer.ConsumerGroupRegularExpressionKey, consumer.ConsumerGroupRegularExpressionValue),
+    (share.ShareGroupMemberMetadataKey, share.ShareGroupMemberMetadataValue),
+    (share.ShareGroupMetadataKey, share.ShareGroupMetadataValue),
+    (share.ShareGroupTargetAssignmentMetadataKey, share.ShareGroupTargetAssignmentMetadataValue),
+    (share.ShareGroupTargetAssignmentMemberKey, share.ShareGroupTargetAssignmentMemberValue),
+    (share.ShareGroupCurrentMemberAssignmentKey, share.ShareGroupCurrentMemberAssignmentValue),
+    (share.ShareGroupStatePartitionMetadataKey, share.ShareGroupStatePartitionMetadataValue),
 ):
     KEYS[key.MIN_VERSION], VALUES[key.MIN_VERSION] = key, value
 
 
-def load(name: str) -> list[dict[str, Any]]:
+SHARE_KEYS: dict[int, type[Message]] = {0: ShareSnapshotKey, 1: ShareUpdateKey}
+SHARE_VALUES: dict[int, type[Message]] = {0: ShareSnapshotValue, 1: ShareUpdateValue}
+
+
+def load(name: str, keys: dict[int, type[Message]]) -> list[dict[str, Any]]:
     cases = [json.loads(line) for line in (VECTORS / name).read_text().splitlines()]
-    return [case for case in cases if case.get("key_id") in KEYS and case.get("value_hex") and "outcome" not in case]
+    return [case for case in cases if case.get("key_id") in keys and case.get("value_hex") and "outcome" not in case]
 
 
-CASES = load("group-log.jsonl") + load("group-log-written.jsonl")
+GROUP_CASES = load("group-log.jsonl", KEYS) + load("group-log-written.jsonl", KEYS)
+SHARE_CASES = load("share-log.jsonl", SHARE_KEYS)
 
 
 def read(cls: type[Message], hex_bytes: str) -> tuple[int, Message]:
@@ -49,19 +60,35 @@ def read(cls: type[Message], hex_bytes: str) -> tuple[int, Message]:
     return version, message
 
 
+def is_kafkas(cls: type[Message], hex_bytes: str, fields: dict[str, Any], keeps_tags: bool) -> bool:
+    version, message = read(cls, hex_bytes)
+    if message != SCHEMAS[cls.__name__].from_json(fields, version, iter(())):
+        return False
+    return not keeps_tags or (version.to_bytes(2, "big") + message.encode(version)).hex() == hex_bytes
+
+
+def different(
+    cases: list[dict[str, Any]], keys: dict[int, type[Message]], values: dict[int, type[Message]]
+) -> list[dict[str, Any]]:
+    return [
+        case
+        for case in cases
+        for cls, part in ((keys[case["key_id"]], "key"), (values[case["key_id"]], "value"))
+        # Unknown tagged fields are read past and not kept.
+        if not is_kafkas(cls, case[f"{part}_hex"], case[part], keeps_tags=case.get("fill") != "tagged")
+    ]
+
+
 def test_there_are_vectors_of_every_version() -> None:
-    assert {(case["key_id"], case["value_version"]) for case in CASES} >= {(1, v) for v in range(5)} | {
+    assert {(case["key_id"], case["value_version"]) for case in GROUP_CASES} >= {(1, v) for v in range(5)} | {
         (2, v) for v in range(5)
-    } | {(kind, 0) for kind in (3, 4, 5, 6, 7, 8, 16)}
+    } | {(kind, 0) for kind in (*range(3, 9), *range(10, 17))}
+    assert {(case["key_id"], case["value_version"]) for case in SHARE_CASES} == {(0, 0), (1, 0)}
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda case: f"key{case['key_id']}-v{case['value_version']}")
-def test_keys_and_values_are_kafkas(case: dict[str, Any]) -> None:
-    for cls, hex_bytes, fields in (
-        (KEYS[case["key_id"]], case["key_hex"], case["key"]),
-        (VALUES[case["key_id"]], case["value_hex"], case["value"]),
-    ):
-        version, message = read(cls, hex_bytes)
-        assert message == SCHEMAS[cls.__name__].from_json(fields, version, iter(()))
-        if case.get("fill") != "tagged":  # unknown tagged fields are not kept
-            assert (version.to_bytes(2, "big") + message.encode(version)).hex() == hex_bytes
+def test_keys_and_values_of_groups_are_kafkas() -> None:
+    assert different(GROUP_CASES, KEYS, VALUES) == []
+
+
+def test_keys_and_values_of_share_partitions_are_kafkas() -> None:
+    assert different(SHARE_CASES, SHARE_KEYS, SHARE_VALUES) == []
