@@ -12,7 +12,13 @@ from partita.cli.main import cli
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "command-line.md"
 ADDRESS_OPTIONS = frozenset({"servers", "profiles", "config_file", "password_file", "extra"})
 """Options of every command that talks to a cluster; the page explains them once."""
-ADDRESS_ROW = "| [options of a cluster](#which-cluster) | |"
+COMMON = {
+    "Print JSON, for scripts.": "`--json`",
+    "Do not ask for confirmation.": "`--yes`",
+}
+"""Options that many commands have alike, by their help; the page explains them once."""
+CLUSTER = "[options of a cluster](#which-cluster)"
+ASKS = "Asks for confirmation on a terminal."
 MARK = "<!-- The rest is printed from the code by tools/command_line.py; do not edit it. -->"
 
 
@@ -31,21 +37,26 @@ def _sections(command: click.Command, path: str, parent: click.Context) -> list[
     context = click.Context(command, info_name=path.rsplit(" ", 1)[-1], parent=parent)
     text = command.help or ""
     level = "#" * (1 + len(path.split()))
-    parts = [f"{level} {path}", "\n\n".join(" ".join(part.split()) for part in text.split("\n\n"))]
-    parts.append(f"```text\n{' '.join([path, *command.collect_usage_pieces(context)])}\n```")
+    paragraphs = (" ".join(part.split()) for part in text.split("\n\n"))
+    parts = [f"{level} {path}", *(part for part in paragraphs if part != ASKS)]
+    pieces = command.collect_usage_pieces(context)
+    if pieces != ["[OPTIONS]"] and not isinstance(command, click.Group):
+        parts.append(f"```text\n{' '.join([path, *pieces]).replace(' [OPTIONS]', '')}\n```")
     options = [option for option in command.params if isinstance(option, click.Option)]
-    rows = [_row(option, context) for option in options if option.name not in ADDRESS_OPTIONS or _is_own(option)]
-    if len(rows) < len(options):
-        rows.append(ADDRESS_ROW)
+    own = [option for option in options if option.name not in ADDRESS_OPTIONS or _takes_several(option)]
+    rows = [_row(option, context) for option in own if option.help not in COMMON]
     if rows:
         parts.append("\n".join(["| option | meaning |", "|---|---|", *rows]))
+    also = [COMMON[option.help] for option in own if option.help in COMMON] + [CLUSTER] * (len(own) < len(options))
+    if also:
+        parts.append(f"{'Also' if rows else 'Options'}: {', '.join(also)}.")
     if isinstance(command, click.Group):
         for name, sub in command.commands.items():
             parts += _sections(sub, f"{path} {name}", context)
     return parts
 
 
-def _is_own(option: click.Option) -> bool:
+def _takes_several(option: click.Option) -> bool:
     """Whether a command takes several clusters, which the others do not."""
     return option.name == "profiles" and option.multiple
 

@@ -1,4 +1,4 @@
-"""Write docs/options.md and docs/api.md from the code: options, signatures, docstrings. `--check` only compares."""
+"""Write options.md, broker-options.md and api.md in docs from the code. `--check` only compares."""
 
 from __future__ import annotations
 
@@ -38,49 +38,77 @@ NOTE = "Printed from the code by `tools/reference.py`; do not edit."
 
 
 def options_page() -> str:
-    clients = (
-        ("Consumer", CONSUMER_OPTIONS, "[The consumer's guide](consumer.md) says how they work together."),
-        ("Producer", PRODUCER_OPTIONS, ""),
-        ("Admin", ADMIN_OPTIONS, ""),
-    )
+    """The options of the clients; those that all three have alike come first."""
+    kinds = {"Consumer": CONSUMER_OPTIONS, "Producer": PRODUCER_OPTIONS, "Admin": ADMIN_OPTIONS}
     security = {option.name for option in CONSUMER_OPTIONS if option.name.startswith(("sasl_", "ssl_"))}
     security.add("security_providers")
-    secure = client_options_read("consumer")
+    read = {title: client_options_read(title.lower()) for title in kinds}
+    rows = {
+        title: {_client_row(option): option.name in read[title] for option in options if option.name not in security}
+        for title, options in kinds.items()
+    }
+    alike = rows["Consumer"].items() & rows["Producer"].items() & rows["Admin"].items()
     parts = [
-        "# Options",
-        f"{NOTE} Names are Kafka's; in Python dots are underscores, and a dict in Kafka's own spelling is accepted. "
-        "A name or value that is wrong is refused when the object is made, with what would be right. Where nothing "
-        "else is said, the default is Kafka's. Options marked *no effect here* are known and checked and change "
-        "nothing. The marks come from the code that reads the options; tests change each other option of the broker "
-        "and see an effect.",
-        "[Consumer](#consumer) · [Producer](#producer) · [Admin](#admin) · [Security](#security) · "
-        "[Broker](#broker) · [Topics](#topics) · [Fixed limits](#fixed-limits) · Spark: [spark.md](spark.md)",
+        "# Options of the clients",
+        f"{NOTE} Names are Kafka's with underscores; a dict in Kafka's own spelling is accepted too. A wrong name or "
+        "value is refused when the object is created, with the closest right one. Defaults are Kafka's unless said "
+        "otherwise; lower bounds of -1, 0 and 1 are not listed. *Without effect* are options that are known and "
+        "checked and change nothing: no code reads them, and tests show an effect of all others.",
+        "[All clients](#all-clients) · [Consumer](#consumer) · [Producer](#producer) · [Admin](#admin) · "
+        "[Security](#security) · [Broker and topics](broker-options.md) · [Spark](spark.md)",
+        "## All clients",
+        *_effects(row for row in rows["Consumer"].items() if row in alike),
     ]
-    for title, options, text in clients:
-        read = client_options_read(title.lower())
-        rows = [_client_row(option, read) for option in options if option.name not in security]
-        parts += [f"## {title}", *([text] if text else []), _table(rows)]
-    parts += [
+    for title, found in rows.items():
+        parts += [f"## {title}", *_effects(row for row in found.items() if row not in alike)]
+    secure = read["Consumer"]
+    return _text(
+        *parts,
         "## Security",
-        "Accepted by all three clients, so that one configuration serves several programs. "
-        "[security.md](security.md) says how they work together.",
+        "Accepted by all three clients, so that one configuration serves several programs; "
+        "[security.md](security.md) is the guide.",
         "Honoured: " + ", ".join(f"`{name}`" for name in sorted(security & secure)) + ".",
-        "*Accepted*, without effect: " + ", ".join(f"`{name}`" for name in sorted(security - secure)) + ".",
+        "*Without effect*: " + ", ".join(f"`{name}`" for name in sorted(security - secure)) + ".",
+    )
+
+
+def broker_options_page() -> str:
+    """The options of the broker and of topics."""
+    broker = {_broker_row(option, PARTITA_DEFAULTS): option.name in OBEYED for option in broker_options.BROKER}
+    topic = {_broker_row(option, {}): option.name in OBEYED for option in broker_options.TOPIC}
+    return _text(
+        "# Options of the broker and of topics",
+        f"{NOTE} `Broker(num_partitions=3)`, `partita broker --set num.partitions=3`, or a "
+        "[file](operating.md#the-configuration-file). Defaults are Kafka's unless said otherwise; lower bounds of -1, "
+        "0 and 1 are not listed. *Dynamic* options can be changed while the broker runs. Options *without effect* are "
+        "known, checked and shown to clients: their subject is not part of Partita, or needs no choice here.",
+        "[Broker](#broker) · [Topics](#topics) · [Fixed limits](#fixed-limits) · [Clients](options.md)",
         "## Broker",
-        "`Broker(num_partitions=3)`, `partita broker --set num.partitions=3`. Options that can be changed while the "
-        "broker runs say so. The ones marked *no effect here* are known, checked and shown to clients that ask, and "
-        "change nothing: their subject is not part of Partita, or one way suffices here.",
-        _table([_broker_row(option, PARTITA_DEFAULTS) for option in broker_options.BROKER]),
-        "Options that Kafka has removed are accepted in any value, change nothing, and are named in one line at the "
-        "start. " + " ".join(_removed(version) for version in sorted(set(broker_options.REMOVED.values()))),
+        *_effects(broker.items()),
+        "Options that Kafka has removed are accepted with any value and named in one line at the start. "
+        + " ".join(_removed(version) for version in sorted(set(broker_options.REMOVED.values()))),
         "## Topics",
-        'Given when a topic is made, `NewTopic("orders", 6, configs={"retention.ms": 60000})`, or later with '
-        "`alter_configs` or `partita topics alter`. Where a topic does not set one, the broker's option counts.",
-        _table([_broker_row(option, {}) for option in broker_options.TOPIC]),
+        'Set at creation, `NewTopic("orders", 6, configs={"retention.ms": 60000})`, or later with `alter_configs` or '
+        "`partita topics alter`. Without a value of its own, a topic takes the broker's.",
+        *_effects(topic.items()),
         "## Fixed limits",
-        "Bounds of Partita's own that no option changes. They protect the broker from one client that goes wrong.",
+        "Partita's own bounds, which protect the broker from a single faulty client.",
         _limits(),
-    ]
+    )
+
+
+Row = tuple[str, str, str]
+
+
+def _effects(rows: Iterable[tuple[Row, bool]]) -> list[str]:
+    """A table of the options that some code reads, and the names of the others."""
+    found = list(rows)
+    idle = [name for (name, _, _), is_read in found if not is_read]
+    table = _table(row for row, is_read in found if is_read)
+    return [table, *([f"*Without effect*: {', '.join(idle)}."] if idle else [])]
+
+
+def _text(*parts: str) -> str:
     return "\n\n".join(parts) + "\n"
 
 
@@ -89,30 +117,32 @@ def _removed(version: str) -> str:
     return f"Removed in Kafka {version}: {', '.join(f'`{name}`' for name in names)}."
 
 
-def _client_row(option: Option, read: set[str]) -> tuple[str, str, str]:
+def _client_row(option: Option) -> Row:
     default = "*required*" if option.default is REQUIRED else _shown(option.default)
-    meaning = option.help + ("" if option.name in read else " (*no effect here*)")
-    return f"`{option.name}`", default, _sentence(meaning, _bounds(option.minimum, option.maximum, option.choices))
+    return f"`{option.name}`", default, _sentence(option.help, _bounds(option.minimum, option.maximum, option.choices))
 
 
-def _broker_row(option: broker_options.Option, ours: dict[str, Any]) -> tuple[str, str, str]:
+def _broker_row(option: broker_options.Option, ours: dict[str, Any]) -> Row:
     more = _bounds(option.low, option.high, option.choices)
     if option.name in ours:
         more += f"; Kafka's default is {as_text(option.default)}"
     if option.changeable and option in broker_options.BROKER:
-        more += "; can be changed while running"
+        more += "; dynamic"
     if option.synonym:
         more += f"; else the broker's `{option.synonym}`"
-    meaning = MEANINGS[option.name] + ("" if option.name in OBEYED else " (*no effect here*)")
-    return f"`{option.name}`", _shown(ours.get(option.name, option.default)), _sentence(meaning, more)
+    return f"`{option.name}`", _shown(ours.get(option.name, option.default)), _sentence(MEANINGS[option.name], more)
 
 
 def _bounds(low: float | None, high: float | None, choices: Sequence[str]) -> str:
     if choices:
         return "; one of " + ", ".join(choices)
     if low is not None and high is not None:
-        return f"; {low:g} to {high:g}" if high < 1e6 else f"; at least {low:g}"
-    return f"; at least {low:g}" if low is not None else f"; at most {high:g}" if high is not None else ""
+        return f"; {low:,g} to {high:,g}" if high < 1e6 else _at_least(low)
+    return _at_least(low) if low is not None else f"; at most {high:,g}" if high is not None else ""
+
+
+def _at_least(low: float) -> str:
+    return f"; at least {low:,.0f}" if low > 1 else ""
 
 
 def _shown(value: Any) -> str:
@@ -127,7 +157,7 @@ def _sentence(text: str, more: str) -> str:
     return (text + more).strip("; ").replace("|", "\\|")
 
 
-def _table(rows: Iterable[tuple[str, ...]]) -> str:
+def _table(rows: Iterable[Row]) -> str:
     return "\n".join(["| option | default | meaning |", "|---|---|---|", *(f"| {' | '.join(row)} |" for row in rows)])
 
 
@@ -147,16 +177,16 @@ OBEYED = broker_options_read()
 # --- classes ----------------------------------------------------------------------------------------------------------
 
 CLASSES: tuple[tuple[type, str], ...] = (
-    (Broker, "from partita import Broker"),
-    (Control, "broker.control"),
-    (Consumer, "from partita import Consumer"),
-    (AsyncConsumer, "from partita import AsyncConsumer"),
-    (Producer, "from partita import Producer"),
-    (AsyncProducer, "from partita import AsyncProducer"),
-    (DeliveryFuture, "what `send` returns"),
-    (SentRecords, "what `send_many` and `send_table` return"),
-    (Admin, "from partita import Admin"),
-    (AsyncAdmin, "from partita import AsyncAdmin"),
+    (Broker, "`from partita import Broker`"),
+    (Control, "`broker.control`"),
+    (Consumer, "`from partita import Consumer`"),
+    (AsyncConsumer, "`from partita import AsyncConsumer`"),
+    (Producer, "`from partita import Producer`"),
+    (AsyncProducer, "`from partita import AsyncProducer`"),
+    (DeliveryFuture, "The result of `send`."),
+    (SentRecords, "The result of `send_many` and `send_table`."),
+    (Admin, "`from partita import Admin`"),
+    (AsyncAdmin, "`from partita import AsyncAdmin`"),
 )
 SHARED = {AsyncConsumer: Consumer, AsyncProducer: Producer, Admin: AsyncAdmin}
 """Faces whose calls are described once, at the other face."""
@@ -191,9 +221,9 @@ def api_page() -> str:
     names = [kind.__name__ for kind, _ in CLASSES] + ["Values", "Errors"]
     parts = [
         "# API reference",
-        f"{NOTE} Time-outs of clients are in seconds, everything whose name ends in `_ms` in milliseconds. A partition "
-        "is written `(topic, number)` or `TopicPartition(topic, number)`; the two are equal. Each call has its promise "
-        "here; `help(Consumer.poll)` shows bounds and errors too.",
+        f"{NOTE} Timeouts are in seconds, names that end in `_ms` in milliseconds. A partition "
+        "is `(topic, number)` or the equal `TopicPartition(topic, number)`. Each call has its summary here; "
+        "`help(Consumer.poll)` shows bounds and errors too.",
         " · ".join(f"[{name}](#{name.lower()})" for name in names),
     ]
     for kind, origin in CLASSES:
@@ -202,23 +232,17 @@ def api_page() -> str:
     for spelled in VALUES:
         module, _, name = spelled.partition(":")
         parts.append(_value(module, name, getattr(import_module(module), name)))
-    return "\n\n".join([*parts, *_errors()]) + "\n"
+    return _text(*parts, *_errors())
 
 
 def _class(kind: type, origin: str) -> list[str]:
-    parts = [f"## {kind.__name__}", f"`{origin}`", _doc(kind)]
+    parts = [f"## {kind.__name__}", origin, _doc(kind)]
     twin = SHARED.get(kind)
     if twin is not None:
         own = [name for name in _public(kind) if not hasattr(twin, name)]
-        shared = [f"`{name}`" for name in _public(twin) if name != "start"]
-        also = f" and has `{'`, `'.join(own)}` besides" if own else ""
         awaited = [f"`{name}`" for name in _public(kind) if inspect.iscoroutinefunction(getattr(kind, name))]
         calls = f"Has the calls of [{twin.__name__}](#{twin.__name__.lower()})"
-        parts.append(
-            f"{calls}{also}. These are awaited: {', '.join(awaited)}."
-            if awaited
-            else f"{calls}, without `await`{also}: {', '.join(shared)}."
-        )
+        parts.append(f"{calls}. These are awaited: {', '.join(awaited)}." if awaited else f"{calls}, without `await`.")
         return [*parts, *(_member(kind, name) for name in own)]
     return [*parts, *(_member(kind, name) for name in _public(kind))]
 
@@ -324,7 +348,7 @@ def _first_line(kind: type) -> str:
 
 
 def main() -> int:
-    pages = {"options.md": options_page(), "api.md": api_page()}
+    pages = {"options.md": options_page(), "broker-options.md": broker_options_page(), "api.md": api_page()}
     if "--check" in sys.argv:
         stale = [name for name, text in pages.items() if (DOCS / name).read_text() != text]
         print("\n".join(f"docs/{name} is stale" for name in stale))

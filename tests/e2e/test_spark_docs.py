@@ -46,7 +46,8 @@ def test_the_pages_on_spark_run(world: SparkWorld, tmp_path: Path, monkeypatch: 
     for topic in ("late", "copy", "delays", "exact"):
         world.create(topic=topic)
     fill(world)
-    run_page("spark.md", world, tmp_path)
+    for page in ("spark.md", "spark-streams.md", "spark-reading.md", "spark-writing.md"):
+        run_page(page, world, tmp_path)
     assert world.read(subscribe="late").count() == 29
     assert world.read(subscribe="copy").count() == 60
     await_markers(world.bootstrap)

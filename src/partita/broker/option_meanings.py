@@ -1,4 +1,4 @@
-"""The meanings of the broker's and topics' options, for docs/options.md and for clients that ask DescribeConfigs.
+"""The meanings of broker and topic options, for docs/broker-options.md and for clients that ask DescribeConfigs.
 
 Every option needs a line here; a test checks. Read only when asked for.
 """

@@ -1,9 +1,11 @@
-"""The page of options as a test reads it: what counts there, and which options of the broker are about security."""
+"""The pages of options as a test reads them: what counts there, and which options of the broker are about security."""
 
 import re
 from pathlib import Path
 
-PAGE = (Path(__file__).parents[3] / "docs" / "options.md").read_text()
+DOCS = Path(__file__).parents[3] / "docs"
+PAGE = (DOCS / "options.md").read_text() + (DOCS / "broker-options.md").read_text()
+CLIENTS = ("Consumer", "Producer", "Admin")
 OTHERS = frozenset(
     {
         "connection.failed.authentication.delay.ms",
@@ -21,7 +23,7 @@ def is_of_security(name: str) -> bool:
 
 
 def honoured(title: str) -> set[str]:
-    """The options that a table of the page does not mark as without effect."""
-    table = PAGE.partition(f"## {title}\n")[2].partition("\n## ")[0]
-    rows = re.findall(r"^\| `([^`]+)` \|(.*)$", table, re.M)
-    return {name for name, told in rows if "(*no effect here*)" not in told}
+    """The options with an effect: those in the section's table and, of a client, in the table for all clients."""
+    sections = (title, "All clients") if title in CLIENTS else (title,)
+    tables = "".join(PAGE.partition(f"\n## {section}\n")[2].partition("\n## ")[0] for section in sections)
+    return set(re.findall(r"^\| `([^`]+)` \|", tables, re.M))

@@ -1,4 +1,4 @@
-"""Every option of the broker and of topics that docs/options.md does not mark "no effect here" changes what is seen.
+"""Every option of the broker and of topics that docs/broker-options.md lists in its tables changes what is seen.
 
 Sources, 003 rows 6 and 10: a mark that was wrong, and a setting that nothing read. A probe is a small program; what it
 returns with the option changed differs from what it returns without.

@@ -9,7 +9,10 @@ import pytest
 
 from partita.spark.settings import table
 
-GUIDE = (Path(__file__).parents[3] / "docs" / "spark.md").read_text()
+DOCS = Path(__file__).parents[3] / "docs"
+GUIDE = "".join(
+    (DOCS / f"{page}.md").read_text() for page in ("spark", "spark-reading", "spark-streams", "spark-writing")
+)
 
 
 @pytest.mark.parametrize(
