@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from partita import Broker
-from partita.broker.api import slices
+from partita.broker.api import context
 from partita.broker.api.served import ELEMENTS_MAX
 from partita.broker.handlers.create_topics import PARTITIONS_AT_ONCE, TOPICS_AT_ONCE
 from partita.broker.requests import dispatch
@@ -201,7 +201,7 @@ def test_a_request_for_very_much_is_served_in_slices(
     many_topics(broker)
     with Raw(broker.port) as raw:
         raw.find("g0")
-    monkeypatch.setattr(slices, "SLICE_SECONDS", 0.0)
+    monkeypatch.setattr(context, "SLICE_SECONDS", 0.0)
     replies: list[int] = []
     encode = encode_response
 

@@ -14,15 +14,10 @@ from contextlib import suppress
 from itertools import islice
 from typing import TYPE_CHECKING, Any, TextIO
 
-from partita.lazy import later
-
 if TYPE_CHECKING:
-    from partita.group import notes as group_notes
+    from partita.group.notes import Note as GroupNote
     from partita.now import Clock
-    from partita.transactions import notes as transaction_notes
-else:
-    group_notes = later("partita.group.notes")
-    transaction_notes = later("partita.transactions.notes")
+    from partita.transactions.notes import Note as TransactionNote
 
 KEPT = 10_000
 KEPT_WITH_MEMBERS = 500
@@ -44,15 +39,10 @@ class Notes:
         """Also append every note to this file, one JSON object a line."""
         self._file = open(path, "a", encoding="utf-8")  # noqa: SIM115 - closed in close()
 
-    def publish(self, notes: tuple[group_notes.Note, ...]) -> None:
+    def publish(self, notes: tuple[GroupNote | TransactionNote, ...]) -> None:
         """Take what a coordinator's step noted."""
         for note in notes:
-            self._add(group_notes.as_json(note))
-
-    def publish_transactions(self, notes: tuple[transaction_notes.Note, ...]) -> None:
-        """Take what a step of the transaction coordinator noted."""
-        for note in notes:
-            self._add(transaction_notes.as_json(note))
+            self._add(as_json(note))
 
     def control(self, what: str, **details: Any) -> None:
         """Note something that was caused from outside."""
@@ -119,3 +109,21 @@ class Notes:
             logging.getLogger("partita.broker").warning("notes are no longer written to %s: %s", file.name, error)
             with suppress(OSError):
                 file.close()
+
+
+def as_json(note: GroupNote | TransactionNote) -> dict[str, Any]:
+    """Return the note as plain values, with its kind under `note`."""
+    return {
+        "note": type(note).__name__,
+        **{name: _plain(value) for name, value in zip(note._fields, note, strict=True)},
+    }
+
+
+def _plain(value: object) -> object:
+    # Most values are numbers and texts, and a note comes with each member that joins: one look at the type ends it.
+    if not isinstance(value, tuple):
+        return value
+    names = getattr(value, "_fields", None)
+    if names is None:
+        return [_plain(item) for item in value]
+    return {name: _plain(part) for name, part in zip(names, value, strict=True)}

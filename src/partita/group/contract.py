@@ -67,7 +67,7 @@ class Lane(NamedTuple):
 
 
 class Job(Protocol):
-    """Work to run outside the event loop (`partita.group.consumer_group.jobs`); it shares no mutable state."""
+    """Work to run outside the event loop (`ComputeTarget`, `MatchExpressions`); it shares no mutable state."""
 
     @property
     def group_id(self) -> str: ...

@@ -2,7 +2,7 @@
 
 The whole contract: `replay` and `resume` load it, `handle` and `on_deadline` drive it, `unload` ends it. Each returns
 a `Step`: append its records as ONE batch, then release its replies once that batch, and every batch decided before
-it, is durable. If an append fails: drop the shard, answer all its tokens with `partita.group.refusals.refusal` of
+it, is durable. If an append fails: drop the shard, answer all its tokens with `partita.group.guards.refusal` of
 NOT_COORDINATOR, create a new one and replay the log; there is no undo. (Kafka: GroupCoordinatorShard,
 GroupMetadataManager, OffsetMetadataManager, release 4.3.1.)
 """
@@ -11,15 +11,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
 from functools import partial
+from heapq import heappop
+from operator import itemgetter
 from typing import NamedTuple
 
 from partita.assignors.interface import Assignor
-from partita.group import deadlines, refusals
-from partita.group.classic import describe, heartbeat, join, leave, loading, removal, sync
+from partita.group import guards
+from partita.group.classic import describe, heartbeat, join, leave, loading, rebalance, removal, sync, unled
 from partita.group.config import GroupConfig
 from partita.group.consumer_group import classic_members, leaving, outcomes
 from partita.group.consumer_group import describe as consumer_describe
 from partita.group.consumer_group import heartbeat as consumer_heartbeat
+from partita.group.consumer_group import leaving as consumer_deadlines
 from partita.group.consumer_group import loading as consumer_loading
 from partita.group.consumer_group.classic_members import serves
 from partita.group.contract import NO_HANDOVER, GroupRequest, Handover, Job, Record, Step, Token
@@ -36,11 +39,9 @@ from partita.group.requests import (
     FetchOffsets,
     ListShardGroups,
 )
-from partita.group.state.consumers import TopicImage
-from partita.group.state.model import Group
-from partita.group.state.outbox import Outbox
-from partita.group.state.shard import ShardState
-from partita.group.state.turn import Turn
+from partita.group.state.model import DEAD, NO_DEADLINE, PREPARING, Group
+from partita.group.state.shard import ShardState, TopicImage
+from partita.group.state.turn import Outbox, Turn
 from partita.now import Now
 from partita.protocol.error_codes import ErrorCode
 from partita.protocol.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
@@ -197,7 +198,7 @@ class GroupCoordinator:
             return heartbeat.answer(self._state.groups, token, request.message, now.mono_ms)
         turn = Turn(self._state, self._outbox, now)
         turn.out.open()
-        refused = refusals.first_check(request, self._state.config)
+        refused = guards.first_check(request, self._state.config)
         group = consumers.get(getattr(request.message, "group_id", "")) if consumers else None
         mixed = None if group is None else _IN_CONSUMER_GROUPS.get(type(request.message))
         if refused is not None:
@@ -220,7 +221,7 @@ class GroupCoordinator:
     def on_deadline(self, now: Now) -> Step:
         """Handle due deadlines. Call again at once while `next_deadline_ms() <= now.mono_ms`."""
         turn = self._turn(now)
-        deadlines.run(turn)
+        run(turn)
         return turn.out.take()
 
     def job_done(self, job: Job, outcome: object, now: Now) -> Step:
@@ -231,7 +232,7 @@ class GroupCoordinator:
 
     def next_deadline_ms(self) -> int | None:
         """Return when to call `on_deadline`, on the monotonic clock. May be early, is never late."""
-        return deadlines.next_ms(self._state)
+        return next_ms(self._state)
 
     def on_topics_deleted(self, names: Collection[str], now: Now) -> Step:
         """Delete all offsets of these topics. The part that exceeds one batch follows in `on_deadline`, due at once."""
@@ -283,3 +284,85 @@ class GroupCoordinator:
 
     def _turn(self, now: Now) -> Turn:
         return Turn(self._state, self._outbox, now)
+
+
+_RECORD_BYTES = 64
+"""Overhead counted per record, so that many small ones take no longer than few large ones."""
+_STEP_BYTES = 131_072
+"""Approximate maximum written per call; the remaining due work waits for the next call, which follows at once."""
+
+_SESSION, _PENDING, _JOIN, _SYNC, _TOPICS = range(5)
+
+
+def next_ms(state: ShardState) -> int | None:
+    """Return the time of the next deadline on the monotonic clock, or None. May be early, is never late."""
+    wakes = state.wakes
+    while wakes and wakes[0][0] != wakes[0][2].wake_ms:
+        heappop(wakes)
+    earliest = state.expiry_deadline_ms
+    if wakes and wakes[0][0] < earliest:
+        earliest = wakes[0][0]
+    if state.sweeps and state.sweeps[0].since_ms < earliest:
+        earliest = state.sweeps[0].since_ms
+    return None if earliest == NO_DEADLINE else earliest
+
+
+def run(turn: Turn) -> None:
+    """Handle due deadlines, up to about `_STEP_BYTES` of records."""
+    state, now_ms = turn.state, turn.now.mono_ms
+    written = 0
+    while (due_ms := next_ms(state)) is not None and due_ms <= now_ms and written < _STEP_BYTES:
+        before = len(turn.out.records)
+        if state.wakes and state.wakes[0][0] <= now_ms:
+            group = heappop(state.wakes)[2]
+            group.wake_ms = NO_DEADLINE
+            if isinstance(group, Group):
+                _run_group(turn, group)
+            else:
+                consumer_deadlines.run(turn, group)
+        elif state.sweeps:
+            expiration.sweep(turn)
+        else:
+            expiration.start(turn)
+        written += sum(_RECORD_BYTES + len(key) + len(value or b"") for key, value in turn.out.records[before:])
+
+
+def _run_group(turn: Turn, group: Group) -> None:
+    """Handle due deadlines, earliest first, and set the next wake-up. Each is rechecked, since it may have moved."""
+    now_ms = turn.now.mono_ms
+    for due_ms, kind, member_id in sorted(_due(group, now_ms), key=itemgetter(0)):
+        if kind == _SESSION:
+            member = group.members.get(member_id)
+            if member is not None and member.deadline_ms == due_ms:
+                removal.session_expired(turn, group, member)
+        elif kind == _PENDING:
+            if group.pending.get(member_id) == due_ms:
+                removal.pending_expired(turn, group, member_id)
+        elif kind == _JOIN:
+            if group.state is PREPARING and group.join_deadline_ms == due_ms:
+                rebalance.join_deadline(turn, group)
+        elif kind == _TOPICS:
+            if group.watch_ms == due_ms:
+                unled.look(turn, group)
+        elif group.sync_deadline_ms == due_ms:
+            removal.sync_deadline(turn, group)
+    if group.state is not DEAD:
+        turn.state.arm(group, _earliest(group))
+
+
+def _due(group: Group, now_ms: int) -> list[tuple[int, int, str]]:
+    due = [(m.deadline_ms, _SESSION, m.member_id) for m in group.members.values() if m.deadline_ms <= now_ms]
+    due += [(at_ms, _PENDING, member_id) for member_id, at_ms in group.pending.items() if at_ms <= now_ms]
+    if group.join_deadline_ms <= now_ms:
+        due.append((group.join_deadline_ms, _JOIN, ""))
+    if group.sync_deadline_ms <= now_ms:
+        due.append((group.sync_deadline_ms, _SYNC, ""))
+    if group.watch_ms <= now_ms:
+        due.append((group.watch_ms, _TOPICS, ""))
+    return due
+
+
+def _earliest(group: Group) -> int:
+    sessions = min((m.deadline_ms for m in group.members.values()), default=NO_DEADLINE)
+    pending = min(group.pending.values(), default=NO_DEADLINE)
+    return min(sessions, pending, group.join_deadline_ms, group.sync_deadline_ms, group.watch_ms)

@@ -1,7 +1,9 @@
-"""Guards shared by several requests: they check the claimed group, member, instance and generation.
+"""Refusals that several requests share: guards inside a shard, and what is answered before and instead of one.
 
 A guard is a predicate of a request and the error to answer with if it is true; the first guard of a request that is
-true answers. (Kafka: ClassicGroup.validateMember, GroupMetadataManager.validateClassicGroupHeartbeat)
+true answers. They check the claimed group, member, instance and generation. The shell uses `first_check` before it
+looks for the shard, and `while_loading` and `not_here` instead of the shard. (Kafka: GroupCoordinatorService,
+ClassicGroup.validateMember, GroupMetadataManager.validateClassicGroupHeartbeat.)
 """
 
 from __future__ import annotations
@@ -9,9 +11,20 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NoReturn, Protocol, TypeAlias, TypeVar
 
+from partita.group.config import GroupConfig
+from partita.group.contract import GroupRequest
+from partita.group.requests import EndTransaction
+from partita.group.state.answers import refusal
 from partita.group.state.model import DEAD, Group
 from partita.group.state.shard import ShardState
 from partita.protocol.error_codes import ErrorCode
+from partita.protocol.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
+from partita.protocol.messages.join_group import JoinGroupRequest
+from partita.protocol.messages.leave_group import LeaveGroupRequest
+from partita.protocol.messages.offset_delete import OffsetDeleteRequest
+from partita.protocol.messages.sync_group import SyncGroupRequest
+from partita.protocol.messages.txn_offset_commit import TxnOffsetCommitRequest
+from partita.protocol.primitives import Structure
 
 Asked = TypeVar("Asked")
 Guards: TypeAlias = tuple[tuple[Callable[[Asked], bool], ErrorCode], ...]
@@ -99,3 +112,55 @@ MEMBER_GUARDS: Guards[Claim] = (
 def IMPOSSIBLE(*asked: object) -> NoReturn:
     """Fill a cell that is never reached, since a guard answers before."""
     raise AssertionError(f"a guard must have answered {asked[-1]}")
+
+
+_NEED_A_GROUP_ID = (
+    JoinGroupRequest,
+    SyncGroupRequest,
+    HeartbeatRequest,
+    LeaveGroupRequest,
+    TxnOffsetCommitRequest,
+    OffsetDeleteRequest,
+)
+_NAMES_PROTOCOL = 5
+_KNOWS_LOAD_IN_PROGRESS = 2
+
+# Deviation: when a write to `__consumer_offsets` fails, every request that waits for it is answered NOT_COORDINATOR,
+# and the shard is reloaded from its log. Kafka undoes the change in memory, and its answer depends on the failure.
+
+
+def first_check(request: GroupRequest, config: GroupConfig) -> Structure | None:
+    """Return a refusal that needs no group state: no group id, no protocol, session timeout out of bounds."""
+    message = request.message
+    if (
+        isinstance(message, SyncGroupRequest)
+        and request.version >= _NAMES_PROTOCOL
+        and (message.protocol_type is None or message.protocol_name is None)
+    ):
+        return refusal(request, ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
+    if isinstance(message, _NEED_A_GROUP_ID) and not message.group_id:
+        return refusal(request, ErrorCode.INVALID_GROUP_ID)
+    if isinstance(message, JoinGroupRequest):
+        low, high = config.group_min_session_timeout_ms, config.group_max_session_timeout_ms
+        if not low <= message.session_timeout_ms <= high:
+            return refusal(request, ErrorCode.INVALID_SESSION_TIMEOUT)
+    return None
+
+
+def while_loading(request: GroupRequest) -> Structure:
+    """Return the answer while the group's shard loads. Heartbeats succeed, so that a failover removes no member."""
+    message = request.message
+    if isinstance(message, HeartbeatRequest):
+        return HeartbeatResponse()
+    if isinstance(message, TxnOffsetCommitRequest) and request.version < _KNOWS_LOAD_IN_PROGRESS:
+        return refusal(request, ErrorCode.COORDINATOR_NOT_AVAILABLE)
+    if isinstance(message, EndTransaction):
+        return refusal(request, ErrorCode.NOT_LEADER_OR_FOLLOWER)
+    return refusal(request, ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
+
+
+def not_here(request: GroupRequest) -> Structure:
+    """Return the answer of a broker that does not own the group's shard, or could not load it."""
+    if isinstance(request.message, EndTransaction):
+        return refusal(request, ErrorCode.NOT_LEADER_OR_FOLLOWER)
+    return refusal(request, ErrorCode.NOT_COORDINATOR)

@@ -1,11 +1,11 @@
 """Events of groups and their causes, for log, dashboard and trace.
 
-Plain values; each output renders them in one place. `as_json` adds the kind.
+Plain values; each output renders them in one place. The shell adds the kind.
 """
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from partita.wording import What
 
@@ -210,21 +210,3 @@ Note: TypeAlias = (
     | AssignorRaised
     | GroupConverted
 )
-
-
-def as_json(note: Note) -> dict[str, Any]:
-    """Return the note as plain values, with its kind under `note`."""
-    values = note if isinstance(note, _FLAT) else map(_plain, note)
-    return {"note": type(note).__name__, **dict(zip(note._fields, values, strict=True))}
-
-
-_FLAT = (MemberIdIssued, MemberIdUnused)
-"""Notes of plain numbers and texts that occur once per joining member, and are converted the fast way."""
-
-
-def _plain(value: object) -> object:
-    if isinstance(value, Cause):
-        return dict(zip(Cause._fields, value, strict=True))
-    if isinstance(value, MemberHeld):
-        return {name: _plain(part) for name, part in zip(MemberHeld._fields, value, strict=True)}
-    return [_plain(item) for item in value] if isinstance(value, tuple) else value

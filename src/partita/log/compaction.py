@@ -14,13 +14,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from partita.log.partition_log import PartitionLog
-from partita.log.producer_state import Aborted, LastKnown
+from partita.log.producer_state import Aborted, LastKnown, bytes_of
 from partita.log.retention import age_stamp_ms
 from partita.log.segment import Segment, file_name
 from partita.log.segment_swap import CLEANED_SUFFIX, remove_segments, swap_in
 from partita.log.sparse_index import NO_TIMESTAMP, SegmentFacts, encode_index
 from partita.log.storage import Storage
-from partita.log.transaction_markers import bytes_of
 from partita.now import Now
 from partita.protocol.primitives import Buffer
 from partita.records.batch import Record, iter_records

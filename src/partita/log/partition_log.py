@@ -16,9 +16,8 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from partita.log.durability import OS_SYNC_BYTES, Durability, next_sync_ms
-from partita.log.guards import Guard
 from partita.log.log_config import LogConfig
-from partita.log.producer_state import Aborted, BatchFacts, Refusal
+from partita.log.producer_state import Aborted, BatchFacts, Guard, Refusal, note_batch, read_marker
 from partita.log.recovery import Chore, Recovered, base_offsets, keep_marked, rebuild_states, recover
 from partita.log.retention import deletable_count
 from partita.log.segment import Segment, file_name
@@ -26,7 +25,6 @@ from partita.log.snapshots import PRODUCERS_SUFFIX, STATE_NAME, encode_producers
 from partita.log.storage import TRANSIENT, Storage, StorageError, StorageFull, replace_file
 from partita.log.sync_ticket import SyncTicket
 from partita.log.timestamp_search import TimestampOffset, batches_from, first_in, largest_timestamp
-from partita.log.transaction_markers import note_batch, read_marker
 from partita.now import Now
 from partita.protocol.error_codes import ErrorCode
 from partita.protocol.primitives import Buffer

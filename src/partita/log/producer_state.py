@@ -11,10 +11,63 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from struct import Struct
+from struct import error as StructError
+from typing import TYPE_CHECKING
 
-from partita.log.guards import Guard, Guards
+from partita.lazy import later
 from partita.protocol.error_codes import ErrorCode
-from partita.records.header import BatchHeader
+from partita.protocol.primitives import Buffer
+from partita.records.header import BatchHeader, corrupt
+
+if TYPE_CHECKING:
+    from partita.records import batch as record_batch
+else:
+    record_batch = later("partita.records.batch")
+
+
+@dataclass(slots=True, eq=False)
+class Guard:
+    """One question about one producer. `lowest_sequence` is the lowest sequence verified at `epoch`."""
+
+    epoch: int
+    lowest_sequence: int
+    is_version_2: bool
+    asked_ms: int
+
+
+class Guards:
+    """The guards of one partition: at most one for each producer id."""
+
+    def __init__(self) -> None:
+        self._guards: dict[int, Guard] = {}
+
+    def __len__(self) -> int:
+        return len(self._guards)
+
+    def begin(self, producer_id: int, epoch: int, sequence: int, *, is_version_2: bool, wall_ms: int) -> Guard:
+        """Return the guard in place or a new one; a later attempt with a lower sequence lowers its sequence."""
+        guard = self._guards.get(producer_id)
+        if guard is None:
+            guard = self._guards[producer_id] = Guard(epoch, sequence, is_version_2, wall_ms)
+        elif epoch > guard.epoch or (epoch == guard.epoch and sequence < guard.lowest_sequence):
+            guard.epoch, guard.lowest_sequence, guard.is_version_2 = epoch, sequence, is_version_2
+        return guard
+
+    def of(self, producer_id: int) -> Guard | None:
+        """Return the guard in place, if any."""
+        return self._guards.get(producer_id)
+
+    def remove(self, producer_id: int) -> None:
+        """Remove the guard: the transaction has begun or ended, which invalidates earlier answers."""
+        self._guards.pop(producer_id, None)
+
+    def expire(self, wall_ms: int, expiration_ms: int) -> None:
+        """Remove guards older than `expiration_ms`."""
+        old = [producer_id for producer_id, guard in self._guards.items() if wall_ms - guard.asked_ms >= expiration_ms]
+        for producer_id in old:
+            del self._guards[producer_id]
+
 
 WINDOW = 5
 """Batches kept per producer, as many as a client may have in flight."""
@@ -315,3 +368,46 @@ def _last_offset(entry: Aborted) -> int:
 
 def _first_offset(entry: Aborted) -> int:
     return entry.first_offset
+
+
+_KEY = Struct(">hh")
+_VALUE = Struct(">hi")
+
+
+def read_marker(batch: Buffer) -> tuple[int, int] | None:
+    """Return (type, coordinator epoch) of a commit or abort marker, None for other control batches."""
+    for record in record_batch.iter_records(batch, check_crcs=False):
+        try:
+            _, kind = _KEY.unpack_from(bytes_of(record.key))
+            if kind not in (0, COMMIT):
+                return None
+            return kind, int(_VALUE.unpack_from(bytes_of(record.value))[1])
+        except StructError:
+            raise corrupt("a control record without type or coordinator epoch") from None
+    return None
+
+
+def bytes_of(field: object) -> bytes:
+    """Return a record's key or value as written; empty for null."""
+    assert field is None or isinstance(field, bytes), f"raw records hold bytes, not {type(field)}"
+    return field or b""
+
+
+def note_batch(
+    states: ProducerStates, header: BatchHeader, control_batch: Buffer | None, transaction_version: int = 0
+) -> None:
+    """Apply one batch of the log to the producer states; control batches need their bytes."""
+    if not header.is_control:
+        states.remember(header, header.base_offset)
+        return
+    assert control_batch is not None, "a control batch is read with its bytes"
+    marker = read_marker(control_batch)
+    if marker is not None:
+        kind, coordinator_epoch = marker
+        states.end_transaction(
+            header,
+            header.base_offset,
+            is_commit=kind == COMMIT,
+            coordinator_epoch=coordinator_epoch,
+            transaction_version=transaction_version,
+        )

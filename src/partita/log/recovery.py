@@ -15,12 +15,11 @@ from functools import partial
 from typing import TypeAlias
 
 from partita.log.log_config import FOREVER, LogConfig
-from partita.log.producer_state import ProducerStates
+from partita.log.producer_state import ProducerStates, note_batch
 from partita.log.segment import INDEX_SUFFIX, LOG_SUFFIX, Segment, file_name, scan
 from partita.log.segment_swap import finish_swaps
 from partita.log.snapshots import PRODUCERS_SUFFIX, STATE_NAME, PartitionState, decode_producers, decode_state
 from partita.log.storage import Storage, StorageFull, read_file
-from partita.log.transaction_markers import note_batch
 from partita.records.builder import assemble
 from partita.records.header import read_header
 

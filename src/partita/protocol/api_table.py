@@ -17,13 +17,17 @@ API_VERSIONS = 18
 class Api:
     """One API; `request` and `response` are its message classes."""
 
-    __slots__ = ("_classes", "_module", "flexible_from", "key", "max_version", "min_version", "name")
+    __slots__ = (
+        "_classes", "_module", "flexible_from", "key", "max_version", "min_version", "name", "tagged_header_from",
+    )  # fmt: skip
 
     def __init__(self, key: int, name: str, module: str, versions: tuple[int, int], flexible_from: int | None) -> None:
         self.key = key
         self.name = name
         self.min_version, self.max_version = versions
         self.flexible_from = self.max_version + 1 if flexible_from is None else flexible_from
+        # ApiVersions keeps the oldest response header: its reader does not know yet what the writer speaks. (KIP-511)
+        self.tagged_header_from = self.max_version + 1 if key == API_VERSIONS else self.flexible_from
         self._module = module
         self._classes: tuple[type[Message], type[Message]] | None = None
 
@@ -39,10 +43,6 @@ class Api:
     def response(self) -> type[Message]:
         """The class of the response; its module is imported on first use."""
         return (self._classes or self._load())[1]
-
-    def response_header_version(self, version: int) -> int:
-        """ApiVersions always has the oldest header: its reader does not know yet what the writer speaks. (KIP-511)"""
-        return 1 if version >= self.flexible_from and self.key != API_VERSIONS else 0
 
     def _load(self) -> tuple[type[Message], type[Message]]:
         module = import_module(f"partita.protocol.messages.{self._module}")

@@ -47,7 +47,7 @@ def encode_response(
     """One response, ready to send: length, header, body. `writer`: a new one that is limited, or pauses."""
     w = writer or Writer()
     w.buf += _RESPONSE_START.pack(0, correlation_id)
-    if APIS[api_key].response_header_version(version):
+    if version >= APIS[api_key].tagged_header_from:
         w.uvarint(0)
     message.write(w, version)
     return w.framed()
@@ -82,7 +82,7 @@ def read_response_header(api_key: int, version: int, frame: Buffer) -> tuple[int
     """Return the correlation id and a reader placed at the body. The frame comes without its length."""
     r = Reader(frame)
     correlation_id = r.int32()
-    if APIS[api_key].response_header_version(version):
+    if version >= APIS[api_key].tagged_header_from:
         r.skip_tags()
     return correlation_id, r
 

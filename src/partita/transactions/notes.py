@@ -1,11 +1,11 @@
 """Events of transactional ids and their causes, for log, dashboard and trace.
 
-Plain values; each output renders them in one place. `as_json` adds the kind.
+Plain values; each output renders them in one place. The shell adds the kind.
 """
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias
 
 
 class TransactionEnded(NamedTuple):
@@ -50,8 +50,3 @@ class TransactionsLoaded(NamedTuple):
 
 
 Note: TypeAlias = TransactionEnded | TransactionalIdsExpired | TransactionRefused | TransactionsLoaded
-
-
-def as_json(note: Note) -> dict[str, Any]:
-    """Return the note as plain values, with its kind under `note`."""
-    return {"note": type(note).__name__, **note._asdict()}

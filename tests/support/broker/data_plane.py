@@ -9,8 +9,7 @@ from contextlib import contextmanager
 from importlib import import_module
 from typing import Any
 
-from partita.broker.api.context import RequestContext
-from partita.broker.api.slices import handled
+from partita.broker.api.context import RequestContext, handled
 from partita.broker.config import BrokerConfig
 from partita.broker.nodes import Node
 from partita.broker.running import RunningBroker

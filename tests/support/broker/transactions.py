@@ -13,7 +13,7 @@ from partita.broker.topics.catalogue import OFFSETS_TOPIC
 from partita.broker.transactions.runner import TransactionRunner
 from partita.group import partition_for
 from partita.log.partition_log import PartitionLog
-from partita.log.transaction_markers import bytes_of, read_marker
+from partita.log.producer_state import bytes_of, read_marker
 from partita.protocol.messages.add_offsets_to_txn import AddOffsetsToTxnRequest
 from partita.protocol.messages.add_partitions_to_txn import (
     AddPartitionsToTxnRequest,

@@ -11,9 +11,9 @@ from typing import Any
 from partita.assignors.interface import Subscription, TopicMetadata
 from partita.assignors.payloads import decode_subscription, encode_assignment, encode_subscription
 from partita.assignors.registry import create_assignor
+from partita.broker.notes import as_json
 from partita.explain import Account, Fact, explain
 from partita.group.config import GroupConfig
-from partita.group.notes import as_json
 from partita.group.records.read_back import LogRecord
 from partita.observe.log_facts import LogReader
 from partita.observe.note_facts import facts_of_notes

@@ -17,7 +17,7 @@ from partita.group.contract import NO_HANDOVER, GroupRequest, Handover, Marker, 
 from partita.group.coordinator import GroupCoordinator
 from partita.group.notes import Note
 from partita.group.records.hard_state import HardState
-from partita.group.refusals import refusal
+from partita.group.state.answers import refusal
 from partita.group.state.model import check
 from partita.protocol.error_codes import ErrorCode
 from partita.protocol.primitives import Structure

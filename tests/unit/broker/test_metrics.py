@@ -15,7 +15,7 @@ from urllib.request import urlopen
 import pytest
 
 from partita import Broker, Consumer
-from partita.broker.counts import traffic as traffic_module
+from partita.broker import counts as traffic_module
 from partita.broker.measuring import metrics as metrics_module
 from partita.broker.measuring.rebalances import Histogram
 from partita.metrics.moving_rate import MovingRate

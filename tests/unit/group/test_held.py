@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from partita.broker.notes import KEPT_WITH_MEMBERS, Notes
-from partita.group.notes import TargetComputed, as_json
+from partita.broker.notes import KEPT_WITH_MEMBERS, Notes, as_json
+from partita.group.notes import TargetComputed
 from support.clock import ManualClock
 from support.explain.staged import Stage
 from support.group.consumers import World

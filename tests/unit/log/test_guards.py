@@ -6,9 +6,8 @@ from typing import Any
 
 import pytest
 
-from partita.log.guards import Guard
 from partita.log.partition_log import AppendRefused, PartitionLog
-from partita.log.producer_state import Refusal
+from partita.log.producer_state import Guard, Refusal
 from partita.protocol.error_codes import ErrorCode
 from partita.records.batch import ABORT, COMMIT, build_marker
 from partita.records.header import read_header

@@ -9,8 +9,8 @@ import pytest
 
 from partita.log.compaction import plan_compaction
 from partita.log.partition_log import PartitionLog
+from partita.log.producer_state import bytes_of, read_marker
 from partita.log.storage import MemoryStorage
-from partita.log.transaction_markers import bytes_of, read_marker
 from partita.records.batch import ABORT, COMMIT, build_marker, iter_batches, iter_records
 from support.log.logs import SMALL, at, install_compacted, open_log, pairs
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
 if TYPE_CHECKING:
     from partita.protocol.primitives import Message
 
+
 ELEMENTS_MAX = 20_000
 """How many array elements a request may hold: the loop serves them in some milliseconds. A larger one is malformed."""
 PARTITIONS_MAX = 50_000

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from partita.broker.config import BrokerConfig, ConfigError
-from partita.broker.counts.traffic import Traffic
+from partita.broker.counts import Traffic
 from partita.broker.nodes import Cluster
 from partita.broker.storage.upkeep import Upkeep
 from partita.broker.topics.catalogue import OFFSETS_TOPIC, TRANSACTION_TOPIC, Partition, Topic

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -18,13 +18,14 @@ from partita.broker.groups.jobs import Jobs
 from partita.broker.groups.lost_tails import LostTails
 from partita.broker.groups.runner import ForConsumerGroups, ShardRunner
 from partita.broker.groups.settings import all_settings, change
-from partita.broker.groups.topic_image import CatalogueImage
 from partita.broker.shard_leadership import ShardLeadership
 from partita.broker.topics.catalogue import OFFSETS_TOPIC, Partition, Topic
 from partita.group import partition_for
 from partita.group.config import GroupConfig
 from partita.group.contract import NO_HANDOVER, GroupRequest, Handover
-from partita.group.refusals import first_check, not_here, refusal
+from partita.group.guards import first_check, not_here
+from partita.group.state.answers import refusal
+from partita.group.state.shard import TopicFacts
 from partita.lazy import later
 from partita.protocol.error_codes import ErrorCode
 from partita.protocol.primitives import Structure
@@ -32,9 +33,44 @@ from partita.protocol.primitives import Structure
 if TYPE_CHECKING:
     import uuid
 
+    from partita.broker.config import BrokerConfig
     from partita.broker.nodes import Cluster
+    from partita.broker.topics.catalogue import TopicCatalogue
 else:
     uuid = later("uuid")
+
+
+class CatalogueImage:
+    """A `partita.group.state.shard.TopicImage` over the catalogue; it counts its changes."""
+
+    def __init__(self, catalogue: TopicCatalogue, config: BrokerConfig) -> None:
+        self._catalogue = catalogue
+        self._config = config
+        self.version = 0
+        catalogue.on_created(lambda topic: self._changed())
+        catalogue.on_deleted(lambda topics: self._changed())
+
+    def _changed(self) -> None:
+        self.version += 1
+
+    def get(self, name: str) -> TopicFacts | None:
+        """The topic with this name."""
+        topic = self._catalogue.get(name)
+        if topic is None:
+            return None
+        rack = self._config.get("broker.rack")
+        racks = [[str(rack)]] * len(topic.partitions) if rack is not None else ()
+        return TopicFacts(topic.topic_id, len(topic.partitions), racks)
+
+    def name_of(self, topic_id: bytes) -> str | None:
+        """The name of the topic with this id; None if there is none."""
+        topic = self._catalogue.by_id.get(topic_id)
+        return None if topic is None else topic.name
+
+    def names(self) -> Iterable[str]:
+        """Every topic's name."""
+        return tuple(self._catalogue.by_name)
+
 
 log = logging.getLogger("partita.broker")
 

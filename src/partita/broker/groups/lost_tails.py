@@ -18,8 +18,8 @@ from partita.group.records.hard_state import TopicPartition
 from partita.group.records.replay_batch import split_key
 from partita.lazy import later
 from partita.log.durability import Durability
+from partita.log.producer_state import bytes_of
 from partita.log.storage import StorageError
-from partita.log.transaction_markers import bytes_of
 from partita.records.header import iter_batches
 
 if TYPE_CHECKING:

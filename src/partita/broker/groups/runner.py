@@ -15,19 +15,19 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
 from partita.assignors.interface import Assignor
-from partita.broker.groups.batching import encode, shared_batches
 from partita.broker.groups.jobs import Jobs
 from partita.broker.groups.lost_tails import LostTails
-from partita.broker.groups.reply_gate import Call, ReplyGate, refuse, release
+from partita.broker.groups.reply_gate import Call, ReplyGate, encode, refuse, release, shared_batches
 from partita.broker.shard_life import RETRY_MS_MAX, ShardLife, State, Wording
 from partita.group.config import GroupConfig
 from partita.group.contract import NO_HANDOVER, GroupRequest, Handover, Job, Marker, Producer, Record, Step
 from partita.group.coordinator import GroupCoordinator
+from partita.group.guards import first_check, not_here, while_loading
 from partita.group.notes import GroupsLoaded
 from partita.group.offsets.clamp import Beyond
-from partita.group.refusals import first_check, not_here, refusal, while_loading
 from partita.group.requests import DescribeConsumerGroup, DescribeGroup, FetchOffsets, ListShardGroups
-from partita.group.state.consumers import TopicImage
+from partita.group.state.answers import refusal
+from partita.group.state.shard import TopicImage
 from partita.log.storage import StorageError, StorageFull
 from partita.protocol.error_codes import ErrorCode
 from partita.protocol.messages.heartbeat import HeartbeatRequest

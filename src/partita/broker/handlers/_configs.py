@@ -14,9 +14,8 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 
-from partita.broker.api.context import RequestContext
+from partita.broker.api.context import RequestContext, Steps
 from partita.broker.api.needs import REFUSED_WITH, Verdict, completed, part_refused
-from partita.broker.api.slices import Steps
 from partita.broker.config import ConfigError, broker_option
 from partita.broker.groups.settings import parsed, settings_of
 from partita.broker.options import Value

@@ -8,8 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Protocol, TypeVar
 
-from partita.broker.api.context import RequestContext
-from partita.broker.api.slices import Steps
+from partita.broker.api.context import RequestContext, Steps
 from partita.broker.topics.catalogue import NO_LEADER, Partition, Topic
 from partita.protocol.error_codes import ErrorCode
 

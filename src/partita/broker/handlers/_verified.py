@@ -10,13 +10,11 @@ import asyncio
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
-from partita.broker.api.context import RequestContext
-from partita.broker.api.slices import Steps
+from partita.broker.api.context import RequestContext, Steps
 from partita.broker.handlers._partitions import find
 from partita.broker.handlers._transactions import NOT_NOW
 from partita.broker.topics.catalogue import Topic
-from partita.log.guards import Guard
-from partita.log.producer_state import Refusal
+from partita.log.producer_state import Guard, Refusal
 from partita.log.storage import StorageError
 from partita.protocol.error_codes import ErrorCode
 from partita.records.header import BatchHeader

@@ -6,10 +6,9 @@ import asyncio
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
-from partita.broker.api.context import RequestContext
+from partita.broker.api.context import RequestContext, Steps, settled
 from partita.broker.api.needs import REFUSED_WITH, Checked, InHandler, Verdict, refused
 from partita.broker.api.served import Served
-from partita.broker.api.slices import Steps, settled
 from partita.broker.handlers._transactions import code_for, may_act_as_broker
 from partita.protocol.error_codes import ErrorCode
 from partita.protocol.messages.add_partitions_to_txn import (

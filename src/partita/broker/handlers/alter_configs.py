@@ -7,9 +7,8 @@ from __future__ import annotations
 
 from functools import partial
 
-from partita.broker.api.context import Answer, RequestContext
+from partita.broker.api.context import Answer, RequestContext, Steps
 from partita.broker.api.served import Served
-from partita.broker.api.slices import Steps
 from partita.broker.config import broker_option, parse, parse_topic_settings
 from partita.broker.handlers._configs import (
     BROKER,

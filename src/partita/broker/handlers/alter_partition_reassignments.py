@@ -5,10 +5,9 @@ All nodes see one store, so that nothing is copied: a move is over when the answ
 
 from __future__ import annotations
 
-from partita.broker.api.context import Answer, RequestContext
+from partita.broker.api.context import Answer, RequestContext, Steps
 from partita.broker.api.needs import Needs
 from partita.broker.api.served import Errors, Served
-from partita.broker.api.slices import Steps
 from partita.broker.topics import checks as topic_admin
 from partita.broker.topics.checks import Refused
 from partita.protocol.error_codes import ErrorCode

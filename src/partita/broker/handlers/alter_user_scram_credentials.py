@@ -11,10 +11,9 @@ from __future__ import annotations
 
 from collections import Counter
 
-from partita.broker.api.context import RequestContext
+from partita.broker.api.context import RequestContext, Steps, settled
 from partita.broker.api.needs import Needs
 from partita.broker.api.served import CHANGES_MAX, Errors, Served
-from partita.broker.api.slices import Steps, settled
 from partita.broker.topics.checks import Refused
 from partita.protocol.error_codes import ErrorCode
 from partita.protocol.messages.alter_user_scram_credentials import (

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import re
 
-from partita.broker.api.apis import API_VERSIONS, SERVED
+from partita.broker.api.apis import API_VERSIONS, SERVED, Feature, features
 from partita.broker.api.context import RequestContext
-from partita.broker.api.features import Feature, features
 from partita.broker.api.served import Served
 from partita.protocol.error_codes import ErrorCode
 from partita.protocol.messages.api_versions import (

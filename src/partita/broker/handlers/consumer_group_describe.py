@@ -5,11 +5,10 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Any
 
-from partita.broker.api.context import Answer, RequestContext
-from partita.broker.api.features import serves_consumer_groups
+from partita.broker.api.apis import serves_consumer_groups
+from partita.broker.api.context import Answer, RequestContext, Steps
 from partita.broker.api.needs import Checked, NeedsEach, Verdict
 from partita.broker.api.served import Served
-from partita.broker.api.slices import Steps
 from partita.broker.handlers._operations import group_operations
 from partita.group.requests import DescribeConsumerGroup
 from partita.protocol.error_codes import ErrorCode

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from partita.broker.api.context import Answer, RequestContext
+from partita.broker.api.context import Answer, RequestContext, Steps
 from partita.broker.api.needs import Needs
 from partita.broker.api.served import CHANGES_MAX, Errors, Served
-from partita.broker.api.slices import Steps
 from partita.broker.handlers._acls import NO_AUTHORIZER
 from partita.log.storage import StorageError
 from partita.protocol.error_codes import ErrorCode

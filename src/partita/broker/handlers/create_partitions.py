@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 
-from partita.broker.api.context import Answer, RequestContext
+from partita.broker.api.context import Answer, RequestContext, Steps
 from partita.broker.api.needs import NeedsEach
 from partita.broker.api.served import Quota, Served
-from partita.broker.api.slices import Steps
 from partita.broker.topics import checks as topic_admin
 from partita.broker.topics.checks import Refused
 from partita.protocol.error_codes import ErrorCode

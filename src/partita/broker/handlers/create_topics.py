@@ -7,10 +7,9 @@ from collections.abc import Iterable, Iterator
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from partita.broker.api.context import RequestContext
+from partita.broker.api.context import RequestContext, Steps, settled
 from partita.broker.api.needs import OTHERS_GO_ON, Checked, InHandler, NeedsEach, Verdict
 from partita.broker.api.served import Quota, Served
-from partita.broker.api.slices import Steps, settled
 from partita.broker.config import ConfigError, TopicConfig, as_text, parse_topic_settings
 from partita.broker.options import TOPIC, Value
 from partita.broker.topics import checks as topic_admin

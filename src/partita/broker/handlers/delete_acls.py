@@ -6,10 +6,9 @@ Kafka reports all that they select, however large the answer is.
 
 from __future__ import annotations
 
-from partita.broker.api.context import Answer, RequestContext
+from partita.broker.api.context import Answer, RequestContext, Steps, settled
 from partita.broker.api.needs import Needs
 from partita.broker.api.served import CHANGES_MAX, Errors, Served
-from partita.broker.api.slices import Steps, settled
 from partita.broker.handlers._acls import NO_AUTHORIZER, filter_of
 from partita.broker.permits.rights import Rights
 from partita.log.storage import StorageError

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from partita.broker.api.context import Answer, RequestContext
+from partita.broker.api.context import Answer, RequestContext, Steps, when_all
 from partita.broker.api.needs import NeedsEach
 from partita.broker.api.served import Errors, Served
-from partita.broker.api.slices import Steps
-from partita.broker.groups.across_shards import when_all
 from partita.group.requests import DeleteGroup
 from partita.protocol.messages.delete_groups import DeletableGroupResult, DeleteGroupsRequest, DeleteGroupsResponse
 from partita.security.rights.operations import Operation, ResourceType

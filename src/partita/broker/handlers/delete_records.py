@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from partita.broker.api.context import RequestContext
+from partita.broker.api.context import RequestContext, Steps, settled
 from partita.broker.api.needs import NeedsEach
 from partita.broker.api.served import Errors, Served
-from partita.broker.api.slices import Steps, settled
 from partita.broker.handlers._partitions import find
 from partita.log.partition_log import OffsetOutOfRange
 from partita.log.storage import StorageError

@@ -6,10 +6,9 @@ import asyncio
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
-from partita.broker.api.context import Answer, RequestContext
+from partita.broker.api.context import Answer, RequestContext, Steps
 from partita.broker.api.needs import Checked, Verdict, completed
 from partita.broker.api.served import Quota, Served
-from partita.broker.api.slices import Steps
 from partita.broker.topics.catalogue import Topic
 from partita.log.storage import StorageError
 from partita.protocol.error_codes import ErrorCode

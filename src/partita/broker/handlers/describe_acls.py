@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from partita.broker.api.context import RequestContext
+from partita.broker.api.context import RequestContext, Steps
 from partita.broker.api.needs import Needs
 from partita.broker.api.served import Errors, Served
-from partita.broker.api.slices import Steps
 from partita.broker.handlers._acls import filter_of
 from partita.protocol.error_codes import ErrorCode
 from partita.protocol.messages.describe_acls import (

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
-from partita.broker.api.context import RequestContext
+from partita.broker.api.context import RequestContext, Steps
 from partita.broker.api.served import Served
-from partita.broker.api.slices import Steps
 from partita.broker.config import BROKER_OPTIONS, TOPIC_OPTIONS, BrokerConfig, as_text, broker_value
 from partita.broker.groups.settings import OPTIONS as GROUP_OPTIONS
 from partita.broker.groups.settings import settings_of

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from partita.broker.api.context import Answer, RequestContext
+from partita.broker.api.context import Answer, RequestContext, Steps
 from partita.broker.api.needs import InHandler
 from partita.broker.api.served import Served
-from partita.broker.api.slices import Steps
 from partita.broker.handlers._delegation_tokens import check_enabled, check_login
 from partita.broker.security.delegation_tokens import Token, is_shown
 from partita.broker.topics.checks import Refused

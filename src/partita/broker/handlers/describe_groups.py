@@ -5,10 +5,9 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 
-from partita.broker.api.context import Answer, RequestContext
+from partita.broker.api.context import Answer, RequestContext, Steps
 from partita.broker.api.needs import NeedsEach
 from partita.broker.api.served import Served
-from partita.broker.api.slices import Steps
 from partita.broker.handlers._operations import group_operations
 from partita.group.requests import DescribeGroup
 from partita.protocol.messages.describe_groups import DescribedGroup, DescribeGroupsRequest, DescribeGroupsResponse

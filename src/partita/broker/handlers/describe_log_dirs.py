@@ -7,10 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from partita.broker.api.context import RequestContext
+from partita.broker.api.context import RequestContext, Steps
 from partita.broker.api.needs import Needs
 from partita.broker.api.served import Errors, Served
-from partita.broker.api.slices import Steps
 from partita.broker.topics.catalogue import Partition, Topic
 from partita.protocol.messages.describe_log_dirs import (
     DescribeLogDirsPartition,

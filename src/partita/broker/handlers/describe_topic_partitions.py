@@ -7,10 +7,9 @@ from __future__ import annotations
 
 from functools import partial
 
-from partita.broker.api.context import RequestContext
+from partita.broker.api.context import RequestContext, Steps
 from partita.broker.api.needs import LEFT_OUT_OF_ALL, InHandler
 from partita.broker.api.served import Served
-from partita.broker.api.slices import Steps
 from partita.broker.handlers._operations import topic_operations
 from partita.broker.handlers._partitions import described
 from partita.broker.topics.catalogue import INTERNAL_TOPICS, Partition, Topic, name_problem

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from partita.broker.api.context import RequestContext
+from partita.broker.api.context import RequestContext, Steps
 from partita.broker.api.needs import InHandler, NeedsEach
 from partita.broker.api.served import Served
-from partita.broker.api.slices import Steps
 from partita.broker.shard_life import State
 from partita.protocol.error_codes import ErrorCode
 from partita.protocol.messages.describe_transactions import (

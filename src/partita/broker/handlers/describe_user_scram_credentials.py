@@ -7,10 +7,9 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 
-from partita.broker.api.context import RequestContext
+from partita.broker.api.context import RequestContext, Steps
 from partita.broker.api.needs import Needs
 from partita.broker.api.served import Errors, Served
-from partita.broker.api.slices import Steps
 from partita.protocol.error_codes import ErrorCode
 from partita.protocol.messages.describe_user_scram_credentials import (
     CredentialInfo,

@@ -8,10 +8,9 @@ Deviation: an answer to Fetch holds at most 50 MiB and waits at most 30 s, whate
 
 from __future__ import annotations
 
-from partita.broker.api.context import Answer, RequestContext
+from partita.broker.api.context import Answer, RequestContext, Steps
 from partita.broker.api.needs import OTHERS_GO_ON, InHandler
 from partita.broker.api.served import PARTITIONS_MAX, Errors, Quota, Served
-from partita.broker.api.slices import Steps
 from partita.broker.handlers._partitions import endpoints, find
 from partita.broker.reading.fetch_sessions import FetchPlan, Key, Wanted, wanted
 from partita.broker.reading.long_polls import Moved

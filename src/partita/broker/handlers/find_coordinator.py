@@ -12,10 +12,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from partita.broker.api.context import Answer, RequestContext
+from partita.broker.api.context import Answer, RequestContext, Steps
 from partita.broker.api.needs import REFUSED_WITH, Checked, NeedsEach, Verdict, refused
 from partita.broker.api.served import Errors, Served
-from partita.broker.api.slices import Steps
 from partita.broker.topics.catalogue import OFFSETS_TOPIC, TRANSACTION_TOPIC, Partition
 from partita.protocol.error_codes import ErrorCode
 from partita.protocol.messages.find_coordinator import Coordinator, FindCoordinatorRequest, FindCoordinatorResponse

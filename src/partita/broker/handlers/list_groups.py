@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from partita.broker.api.context import Answer, RequestContext
+from partita.broker.api.context import Answer, RequestContext, Steps, when_all
 from partita.broker.api.needs import Checked, Verdict
 from partita.broker.api.served import Served
-from partita.broker.api.slices import Steps
-from partita.broker.groups.across_shards import when_all
 from partita.broker.shard_life import State
 from partita.group.contract import GroupRequest
 from partita.group.requests import ListShardGroups

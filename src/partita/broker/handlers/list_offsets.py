@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from functools import partial
 
-from partita.broker.api.context import RequestContext
+from partita.broker.api.context import RequestContext, Steps
 from partita.broker.api.needs import NeedsEach
 from partita.broker.api.served import ALONE_MAX, PARTITIONS_MAX, Served
-from partita.broker.api.slices import Steps
 from partita.broker.handlers._partitions import find
 from partita.broker.topics.catalogue import Partition
 from partita.log.storage import StorageError

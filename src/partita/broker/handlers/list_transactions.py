@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from partita.broker.api.context import Answer, RequestContext
+from partita.broker.api.context import Answer, RequestContext, Steps
 from partita.broker.api.needs import InHandler
 from partita.broker.api.served import Served
-from partita.broker.api.slices import Steps
 from partita.broker.shard_life import State
 from partita.expressions import InvalidExpression
 from partita.protocol.error_codes import ErrorCode

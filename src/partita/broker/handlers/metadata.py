@@ -10,10 +10,9 @@ from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from partita.broker.api.context import Answer, RequestContext
+from partita.broker.api.context import Answer, RequestContext, Steps
 from partita.broker.api.needs import LEFT_OUT_OF_ALL, Checked, InHandler, Verdict
 from partita.broker.api.served import Errors, Served
-from partita.broker.api.slices import Steps
 from partita.broker.handlers._operations import cluster_operations, topic_operations
 from partita.broker.handlers._partitions import described
 from partita.broker.topics.catalogue import INTERNAL_TOPICS, OFFSETS_TOPIC, TRANSACTION_TOPIC, Topic, name_problem

@@ -9,11 +9,9 @@ import asyncio
 from collections.abc import Generator
 from typing import Any, TypeAlias
 
-from partita.broker.api.context import Answer, RequestContext
+from partita.broker.api.context import AT_ONCE, Answer, RequestContext, Steps, when_all
 from partita.broker.api.needs import READ_GROUP, NeedsEach
 from partita.broker.api.served import ALONE_MAX, PARTITIONS_MAX, Served
-from partita.broker.api.slices import AT_ONCE, Steps
-from partita.broker.groups.across_shards import when_all
 from partita.broker.handlers._partitions import merged
 from partita.group.offsets.commit import stored_offsets
 from partita.group.requests import CommitOffsets, OffsetsRefused

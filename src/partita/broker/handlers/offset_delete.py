@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from partita.broker.api.context import Answer, RequestContext
+from partita.broker.api.context import Answer, RequestContext, Steps, when_all
 from partita.broker.api.needs import OTHERS_GO_ON, Checked, Needs, Verdict
 from partita.broker.api.served import Served
-from partita.broker.api.slices import Steps
-from partita.broker.groups.across_shards import when_all
 from partita.broker.handlers._partitions import merged, take_out_missing
 from partita.protocol.error_codes import ErrorCode
 from partita.protocol.messages.offset_delete import (

@@ -9,10 +9,9 @@ import asyncio
 from collections.abc import Generator
 from typing import TYPE_CHECKING
 
-from partita.broker.api.context import RequestContext
+from partita.broker.api.context import AT_ONCE, RequestContext, Steps
 from partita.broker.api.needs import LEFT_OUT_OF_ALL, REFUSED_WITH, Checked, InHandler, NeedsEach, Verdict, refused
 from partita.broker.api.served import ALONE_MAX, PARTITIONS_MAX, Errors, Served
-from partita.broker.api.slices import AT_ONCE, Steps
 from partita.group.offsets.fetch import told
 from partita.group.requests import FetchOffsets, OffsetsFound
 from partita.protocol.error_codes import ErrorCode

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from partita.broker.api.context import RequestContext
+from partita.broker.api.context import RequestContext, Steps
 from partita.broker.api.needs import NeedsEach
 from partita.broker.api.served import Served
-from partita.broker.api.slices import Steps
 from partita.broker.handlers._partitions import find
 from partita.protocol.error_codes import ErrorCode
 from partita.protocol.messages.offset_for_leader_epoch import (

@@ -9,18 +9,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from partita.broker.api.context import Answer, RequestContext
+from partita.broker.api.context import Answer, RequestContext, Steps
 from partita.broker.api.needs import REFUSED_WITH, Checked, NeedsEach, Verdict, refused
 from partita.broker.api.served import Errors, Quota, Served
-from partita.broker.api.slices import Steps
 from partita.broker.handlers._partitions import endpoints, find
 from partita.broker.handlers._produced import RecordsRejected, RecordWork, may_be_mistimed, record_work
 from partita.broker.handlers._verified import Transactional, verify
 from partita.broker.reading.long_polls import Moved
 from partita.broker.topics.catalogue import Partition, Topic
 from partita.log.durability import Durability
-from partita.log.guards import Guard
 from partita.log.partition_log import AppendRefused, PartitionLog
+from partita.log.producer_state import Guard
 from partita.log.storage import StorageError
 from partita.now import Now
 from partita.protocol.error_codes import ErrorCode

@@ -8,11 +8,9 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
-from partita.broker.api.context import Answer, RequestContext
+from partita.broker.api.context import Answer, RequestContext, Steps, when_all
 from partita.broker.api.needs import READ_GROUP, WRITE_ID, NeedsEach
 from partita.broker.api.served import Served
-from partita.broker.api.slices import Steps
-from partita.broker.groups.across_shards import when_all
 from partita.broker.handlers._partitions import merged, take_out_missing
 from partita.broker.handlers._transactions import NOT_NOW
 from partita.broker.shard_life import State

@@ -9,10 +9,9 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterator
 
-from partita.broker.api.context import RequestContext
+from partita.broker.api.context import RequestContext, Steps, settled
 from partita.broker.api.needs import Needs
 from partita.broker.api.served import Served
-from partita.broker.api.slices import Steps, settled
 from partita.broker.handlers._transactions import may_act_as_broker
 from partita.broker.transactions.marker_writing import EndMarker
 from partita.protocol.error_codes import ErrorCode

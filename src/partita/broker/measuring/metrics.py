@@ -14,8 +14,7 @@ from functools import partial
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
-from partita.broker.counts.times import Times
-from partita.broker.counts.traffic import TopicTraffic, Traffic
+from partita.broker.counts import Times, TopicTraffic, Traffic
 from partita.broker.measuring.rebalances import RebalanceMetrics
 from partita.broker.measuring.transactions import TransactionMetrics
 from partita.broker.storage.log_store import COUNTERS

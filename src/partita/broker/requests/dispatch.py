@@ -16,8 +16,7 @@ from time import perf_counter
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from partita.broker.api.apis import API_VERSIONS, SERVED, ServedApi
-from partita.broker.api.context import Answer, RequestContext
-from partita.broker.api.slices import handled
+from partita.broker.api.context import Answer, RequestContext, handled
 from partita.broker.wire.contract import Chunks, ConnectionHandle, Parked
 from partita.broker.wire.memo import Memo, Replies
 from partita.lazy import later

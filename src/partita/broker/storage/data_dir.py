@@ -11,6 +11,7 @@ Directories are 0700 and files 0600.
 from __future__ import annotations
 
 import logging
+import mmap
 import os
 from collections.abc import Iterable
 from contextlib import suppress
@@ -37,7 +38,6 @@ from partita.broker.storage.catalogue_file import (
 )
 from partita.broker.storage.disk_storage import DiskStorage
 from partita.broker.storage.log_store import LogStore
-from partita.broker.storage.memory import fresh_block
 from partita.lazy import later
 from partita.log.durability import Durability
 from partita.log.storage import (
@@ -55,6 +55,17 @@ if TYPE_CHECKING:
 else:
     fcntl = later("fcntl")
     unclean = later("partita.broker.storage.unclean")
+
+
+_MAPPED_FROM_BYTES = 1 << 20
+
+
+def fresh_block(size: int) -> bytearray | mmap.mmap:
+    """Return `size` zeroed bytes."""
+    if size < _MAPPED_FROM_BYTES or not hasattr(mmap, "MAP_ANONYMOUS"):
+        return bytearray(size)
+    return mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+
 
 log = logging.getLogger("partita.broker")
 

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 
 from partita.broker.config import TopicConfig
 from partita.broker.storage.catalogue_file import DESCRIPTION, TOPICS, encode
-from partita.broker.storage.log_settings import log_config
 from partita.broker.storage.side_by_side import AT_ONCE, side_by_side
 from partita.lazy import later
 from partita.log.durability import Durability
@@ -19,9 +18,32 @@ from partita.log.storage import TRANSIENT, Storage, StorageError, replace_file
 from partita.system_clock import SystemClock
 
 if TYPE_CHECKING:
+    from partita.broker.config import TopicConfig
     from partita.log import partition_log
 else:
     partition_log = later("partita.log.partition_log")
+
+
+def log_config(config: TopicConfig) -> LogConfig:
+    """Read every option a log obeys; ask again when one has changed."""
+    policies = config.list("cleanup.policy")
+    # Kafka's tests shorten segments below the public minimum with this one.
+    segment_bytes = config.get("internal.segment.bytes")
+    return LogConfig(
+        segment_bytes=segment_bytes if isinstance(segment_bytes, int) else config.int("segment.bytes"),
+        segment_ms=config.int("segment.ms"),
+        retention_ms=config.int("retention.ms"),
+        retention_bytes=config.int("retention.bytes"),
+        index_interval_bytes=config.int("index.interval.bytes"),
+        delete="delete" in policies,
+        compact="compact" in policies,
+        delete_retention_ms=config.int("delete.retention.ms"),
+        min_cleanable_dirty_ratio=config.float("min.cleanable.dirty.ratio"),
+        min_compaction_lag_ms=config.int("min.compaction.lag.ms"),
+        max_compaction_lag_ms=config.int("max.compaction.lag.ms"),
+        log_append_time=config.text("message.timestamp.type") == "LogAppendTime",
+    )
+
 
 log = logging.getLogger("partita.broker")
 

@@ -173,7 +173,7 @@ class TransactionRunner(ShardLife):
     def take(self, step: Step) -> None:
         """Do what a step of the coordinator says."""
         if step.notes:
-            self._cluster.notes.publish_transactions(step.notes)
+            self._cluster.notes.publish(step.notes)
         _release(step)
         for write in step.writes:
             self._append(write)

@@ -7,14 +7,28 @@ tryCompleteInitialRebalanceElseSchedule, completeClassicGroupJoin; release 4.3.1
 
 from __future__ import annotations
 
-from partita.group.classic.held import held_by
+from itertools import islice
+
+from partita.assignors.payloads import decode_assignment
 from partita.group.config import NEW_MEMBER_JOIN_TIMEOUT_MS
-from partita.group.notes import Cause, MemberGone, Rebalanced, RebalanceStarted
+from partita.group.notes import MEMBERS_TOLD_MAX, Cause, MemberGone, MemberHeld, Rebalanced, RebalanceStarted
 from partita.group.state import answers
-from partita.group.state.model import COMPLETING, DEAD, EMPTY, NO_DEADLINE, PREPARING, STABLE, Group, GroupState, Member
+from partita.group.state.model import (
+    COMPLETING,
+    DEAD,
+    EMPTY,
+    NO_DEADLINE,
+    PREPARING,
+    STABLE,
+    Group,
+    GroupState,
+    Member,
+    topics_in,
+)
 from partita.group.state.stored import abandoned_record, empty_group_record
 from partita.group.state.turn import Turn
 from partita.protocol.error_codes import ErrorCode
+from partita.protocol.primitives import MalformedRequest
 from partita.wording import What
 
 ALLOWED_MOVES: dict[GroupState, tuple[GroupState, ...]] = {
@@ -256,3 +270,36 @@ def enter_member(turn: Turn, group: Group, member: Member, *, deadline_ms: int) 
     group.count_protocols(member.protocols, 1)
     member.deadline_ms = deadline_ms
     turn.state.arm(group, deadline_ms)
+
+
+def held_by(group: Group) -> tuple[MemberHeld, ...]:
+    """Return the first `MEMBERS_TOLD_MAX` members with their partitions. Decodes one assignment per member."""
+    return tuple(_held(group, member) for member in islice(group.members.values(), MEMBERS_TOLD_MAX))
+
+
+def _held(group: Group, member: Member) -> MemberHeld:
+    is_consumer = group.protocol_type == "consumer"
+    topics = topics_in(member.metadata(group.protocol_name)) if is_consumer else None
+    return MemberHeld(
+        member_id=member.member_id,
+        group_instance_id=member.instance_id,
+        client_id=member.client_id,
+        client_host=member.client_host,
+        session_timeout_ms=member.session_timeout_ms,
+        rebalance_timeout_ms=member.rebalance_timeout_ms,
+        topics=None if topics is None else tuple(sorted(topics)),
+        partitions=_partitions(member.assignment) if is_consumer else {},
+        joined_ms=member.joined_ms,
+        synced_ms=member.synced_ms,
+    )
+
+
+def _partitions(assignment: bytes) -> dict[str, list[int]]:
+    """Decode the partitions by topic; empty for an assignment in a format of the client's own."""
+    found: dict[str, list[int]] = {}
+    try:
+        for topic, number in sorted(decode_assignment(assignment)[0]):
+            found.setdefault(topic, []).append(number)
+    except (MalformedRequest, UnicodeDecodeError):
+        return {}
+    return found

@@ -13,11 +13,16 @@ from typing import NamedTuple
 
 from partita.group.consumer_group import conversion, errors, timers
 from partita.group.consumer_group.errors import Refused
-from partita.group.consumer_group.expressions import MaySee, refresh
-from partita.group.consumer_group.jobs import ComputeTarget, runs_at_once
 from partita.group.consumer_group.reconcile import Reconciling, reconcile
-from partita.group.consumer_group.subscriptions import counts_after, hash_after
-from partita.group.consumer_group.target import AssignorFailed, Problem, problem, target_records
+from partita.group.consumer_group.subscriptions import MaySee, counts_after, hash_after, refresh
+from partita.group.consumer_group.target import (
+    AssignorFailed,
+    ComputeTarget,
+    Problem,
+    problem,
+    runs_at_once,
+    target_records,
+)
 from partita.group.contract import Record
 from partita.group.notes import MEMBERS_TOLD_MAX, AssignorRaised, Cause, GroupEpochBumped, MemberHeld, TargetComputed
 from partita.group.records import consumer_log

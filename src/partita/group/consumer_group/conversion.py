@@ -25,8 +25,8 @@ from partita.group.records.consumer_group import (
     Partition,
 )
 from partita.group.state import answers
-from partita.group.state.consumers import TopicImage
 from partita.group.state.model import STABLE, Group, Member
+from partita.group.state.shard import TopicImage
 from partita.group.state.stored import group_record, group_tombstone
 from partita.group.state.turn import Turn
 from partita.protocol.error_codes import ErrorCode

@@ -7,8 +7,9 @@ consumerGroupFenceMembers, consumerGroupLeave; specification sections 20.8 and 2
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from operator import itemgetter
 
 from partita.group.consumer_group import conversion
 from partita.group.consumer_group.change import cause_of
@@ -17,6 +18,7 @@ from partita.group.contract import Record
 from partita.group.notes import Cause, GroupEpochBumped, MemberGone
 from partita.group.records import consumer_log
 from partita.group.records.consumer_group import LEFT_STATIC, ConsumerGroup, ConsumerMember
+from partita.group.state.shard import ConsumerTimers
 from partita.group.state.turn import Turn
 from partita.wording import What
 
@@ -64,3 +66,34 @@ def fence_named(turn: Turn, group_id: str, name: str, what: What) -> bool:
     if member is not None:
         fence(turn, group, [member], what)
     return True
+
+
+AT_ONCE = 250
+"""Deadlines of a group handled per call, so that one batch can hold the records; the rest is due at once again."""
+
+
+def run(turn: Turn, timers: ConsumerTimers) -> None:
+    """Handle the due deadlines of this group, earliest first and up to `AT_ONCE`, and set the next wake-up."""
+    for _, member_id, what in sorted(_due(timers, turn.now.mono_ms), key=itemgetter(0))[:AT_ONCE]:
+        group = turn.state.consumer_group(timers.group_id)
+        member = None if group is None else group.members.get(member_id)
+        if group is None or member is None:
+            timers.forget(member_id)
+        elif what == What.DID_NOT_REVOKE and timers.revocations[member_id].epoch != member.epoch:
+            del timers.revocations[member_id]
+        else:
+            fence(turn, group, [member], what)
+    if turn.state.consumers.get(timers.group_id) is timers:
+        turn.state.arm(timers, timers.earliest())
+
+
+def _due(timers: ConsumerTimers, now_ms: int) -> Iterator[tuple[int, str, What]]:
+    for deadlines, what in (
+        (timers.sessions, What.EXPIRED),
+        (timers.joins, What.DID_NOT_REJOIN),
+        (timers.syncs, What.DID_NOT_SYNC),
+    ):
+        yield from ((due_ms, member_id, what) for member_id, due_ms in deadlines.items() if due_ms <= now_ms)
+    for member_id, revocation in timers.revocations.items():
+        if revocation.deadline_ms <= now_ms:
+            yield revocation.deadline_ms, member_id, What.DID_NOT_REVOKE

@@ -1,13 +1,13 @@
-"""Applies the outcomes of jobs (`partita.group.consumer_group.jobs`) to groups that may have changed meanwhile."""
+"""Applies the outcomes of jobs, targets and matched expressions, to groups that may have changed meanwhile."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
-from partita.group.consumer_group import expressions
+from partita.group.consumer_group import subscriptions
 from partita.group.consumer_group.change import computed_note
-from partita.group.consumer_group.jobs import ComputeTarget, MatchExpressions
-from partita.group.consumer_group.target import target_records
+from partita.group.consumer_group.subscriptions import MatchExpressions
+from partita.group.consumer_group.target import ComputeTarget, target_records
 from partita.group.contract import Job
 from partita.group.notes import AssignorRaised
 from partita.group.records.consumer_group import NO_PARTITIONS, ConsumerGroup, Target
@@ -21,7 +21,7 @@ RETRY_MS = 5_000
 def take(turn: Turn, job: Job, outcome: object) -> None:
     """Record the outcome if the group still needs it; an error is noted and leaves the group unchanged."""
     if isinstance(job, MatchExpressions):
-        expressions.matched(turn, job, outcome if isinstance(outcome, dict) else {})
+        subscriptions.matched(turn, job, outcome if isinstance(outcome, dict) else {})
     elif isinstance(job, ComputeTarget):
         _target(turn, job, outcome)
 

@@ -1,4 +1,8 @@
-"""Subscriptions of a group: regular expressions, and a hash that changes with the subscribed topics.
+"""Subscriptions of a group: a hash that changes with the subscribed topics, and the topics of regular expressions.
+
+Expressions are matched outside the event loop, all of a group at once, by a job that holds only copies. Until its
+outcome is applied a member has no topics from its expression. (Kafka: maybeUpdateRegularExpressions,
+handleRegularExpressionsResult; specification section 20.7.)
 
 The hash differs from Kafka's: brokers never compare hashes, and one that loads our log computes its own at the next
 heartbeat. (KIP-1101 for the hash, KIP-848 for regular expressions.)
@@ -6,13 +10,18 @@ heartbeat. (KIP-1101 for the hash, KIP-848 for regular expressions.)
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Callable, Iterable, Mapping
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from partita.expressions import ExpressionsMissing, InvalidExpression, Matches, compiled
-from partita.group.records.consumer_group import ConsumerGroup, ConsumerMember
-from partita.group.state.consumers import TopicImage
+from partita.group.contract import Lane
+from partita.group.notes import Cause, GroupEpochBumped
+from partita.group.records import consumer_log
+from partita.group.records.consumer_group import ConsumerGroup, ConsumerMember, ResolvedRegex
+from partita.group.state.shard import TopicImage
+from partita.group.state.turn import Turn
 from partita.lazy import later
+from partita.wording import What
 
 if TYPE_CHECKING:
     import hashlib
@@ -78,3 +87,97 @@ def compile_expression(pattern: str) -> Matches:
         raise InvalidExpression(
             f"SubscribedTopicRegex `{pattern}` is not a valid regular expression: {reason}."
         ) from None
+
+
+MaySee: TypeAlias = Callable[[str], bool] | None
+"""Whether the client may describe a topic; None: it may describe all."""
+BATCH_REFRESH_MIN_MS = 10_000
+"""Minimum time between two matches of a group's expressions. Not configurable in Kafka either."""
+
+_EXPRESSIONS = Lane("regular expressions")
+
+
+class MatchExpressions(NamedTuple):
+    """All regular expressions of a group against all topic names."""
+
+    group_id: str
+    expressions: tuple[str, ...]
+    names: tuple[str, ...]
+    version: int
+    """Version of the topic image that the names come from."""
+    may_see: Callable[[str], bool] | None
+    """Excludes topics that the requesting member may not describe; None: it may describe all."""
+
+    @property
+    def lane(self) -> Lane:
+        """The lane of all expressions."""
+        return _EXPRESSIONS
+
+    def run(self) -> dict[str, tuple[str, ...]]:
+        """Return the sorted names that each expression matches; an invalid expression matches nothing."""
+        found: dict[str, tuple[str, ...]] = {}
+        for expression in self.expressions:
+            try:
+                matches = compile_expression(expression)
+            except InvalidExpression:
+                found[expression] = ()
+            else:
+                found[expression] = tuple(sorted(filter(matches, self.names)))
+        return found
+
+
+def refresh(turn: Turn, group: ConsumerGroup, may_see: MaySee) -> None:
+    """Start matching the group's expressions if it is due."""
+    timers = turn.state.timers_of(group.group_id)
+    if not group.patterns or timers.matching or not _is_due(turn, group):
+        return
+    timers.matching = True
+    image = turn.state.topics
+    job = MatchExpressions(group.group_id, tuple(group.patterns), tuple(image.names()), image.version, may_see)
+    turn.out.start(job)
+
+
+def _is_due(turn: Turn, group: ConsumerGroup) -> bool:
+    known = [group.regexes[regex] for regex in group.patterns if regex in group.regexes]
+    last_ms = max((resolved.resolved_ms for resolved in known), default=None)
+    if last_ms is not None and turn.now.wall_ms - last_ms < BATCH_REFRESH_MIN_MS:
+        return False
+    if len(known) < len(group.patterns) or last_ms is None:
+        return True
+    newest = max(resolved.version for resolved in known)
+    if newest != turn.state.topics.version:
+        return True
+    return turn.now.wall_ms - last_ms >= turn.state.config.group_consumer_regex_refresh_interval_ms
+
+
+def matched(turn: Turn, job: MatchExpressions, found: Mapping[str, tuple[str, ...]]) -> None:
+    """Record the outcome, and begin another epoch if any expression matches other topics than before."""
+    group = turn.state.consumer_group(job.group_id)
+    if group is None:
+        return
+    turn.state.timers_of(job.group_id).matching = False
+    resolved = {
+        regex: ResolvedRegex(_visible(topics, job.may_see), job.version, turn.now.wall_ms)
+        for regex, topics in found.items()
+        if regex in group.patterns
+    }
+    before = {regex: group.regexes[regex].topics if regex in group.regexes else () for regex in resolved}
+    records = [consumer_log.regex_record(job.group_id, regex, one) for regex, one in resolved.items()]
+    has_changed = any(before[regex] != one.topics for regex, one in resolved.items())
+    if has_changed:
+        topics = {**group.regexes, **resolved}
+        names = sorted(
+            {*group.names, *(t for regex in group.patterns if regex in topics for t in topics[regex].topics)}
+        )
+        found_hash = metadata_hash(turn.state.topics, names)
+        records.append(consumer_log.epoch_record(job.group_id, group.epoch + 1, found_hash))
+    if not records or not turn.state.fits(records):
+        return
+    turn.write(records)
+    if has_changed:
+        cause = Cause(What.SUBSCRIPTION_CHANGED, detail="regular expressions were matched")
+        turn.out.note(GroupEpochBumped(job.group_id, group.epoch, cause, turn.now.wall_ms))
+
+
+def _visible(topics: tuple[str, ...], may_see: Callable[[str], bool] | None) -> tuple[str, ...]:
+    return topics if may_see is None else tuple(filter(may_see, topics))

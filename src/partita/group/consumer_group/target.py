@@ -2,6 +2,10 @@
 
 Assignors use topic names; the group's records use topic ids. (Kafka: TargetAssignmentBuilder; specification
 sections 20.5 and 20.12.)
+
+A target of a large group, or one by a user's assignor, would block the event loop, so it is a job: a step names it, the
+shell runs it outside the loop and returns the outcome through `partita.group.coordinator.GroupCoordinator.job_done`.
+Until then the group keeps its target. A job holds only copies, so that it can run in any thread.
 """
 
 from __future__ import annotations
@@ -10,10 +14,19 @@ from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from partita.assignors.interface import Assignment, Assignor, Subscription, TopicMetadata, topic_sets
-from partita.group.contract import Record
+from partita.group.contract import Lane, Record
 from partita.group.records import consumer_log
 from partita.group.records.consumer_group import NO_PARTITIONS, ConsumerGroup, ConsumerMember, Target
-from partita.group.state.consumers import TopicImage
+from partita.group.state.shard import TopicImage
+
+_AT_ONCE, _ALIKE_AT_ONCE = 200, 2_000
+"""Most members and partitions that a built-in assignor handles on the event loop.
+
+If all members subscribe alike, assigning takes 3 ms at most (`_ALIKE_AT_ONCE`). That is worth it, since a target
+that is computed later reaches the members one heartbeat interval later.
+"""
+_TARGETS = Lane("targets")
+_USERS_MOST = 4
 
 
 class AssignorFailed(Exception):
@@ -80,6 +93,33 @@ class Problem(NamedTuple):
             topic, number = next((t, n) for t, count in counts for n in range(count) if (t, n) not in taken)
             raise AssignorFailed(f"{self.assignor.name} gave {topic}-{number} to no member")
         return targets
+
+
+class ComputeTarget(NamedTuple):
+    """Computes the target for one epoch of a group."""
+
+    group_id: str
+    epoch: int
+    problem: Problem
+
+    @property
+    def lane(self) -> Lane:
+        """One lane per user assignor, and one for all built-in assignors."""
+        if self.problem.is_ours:
+            return _TARGETS
+        return Lane(f"assignor {self.problem.assignor.name}", _USERS_MOST, is_users=True)
+
+    def run(self) -> dict[str, Target] | AssignorFailed:
+        """Return the targets, or the failure of the assignor."""
+        try:
+            return self.problem.run()
+        except AssignorFailed as error:
+            return error
+
+
+def runs_at_once(problem: Problem) -> bool:
+    """Whether the heartbeat may solve the problem itself: only a small one, with a built-in assignor."""
+    return problem.is_ours and problem.size <= (_ALIKE_AT_ONCE if problem.is_alike else _AT_ONCE)
 
 
 def problem(

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from partita.group.records.consumer_group import ConsumerMember, MemberState
-from partita.group.state.consumers import Revocation
+from partita.group.state.shard import Revocation
 from partita.group.state.turn import Turn
 
 SESSION_TIMEOUT, HEARTBEAT_INTERVAL = "consumer.session.timeout.ms", "consumer.heartbeat.interval.ms"

@@ -16,7 +16,7 @@ from partita.group.coordinator import GroupCoordinator
 from partita.group.records.consumer_group import ConsumerGroup, Partition
 from partita.group.records.consumer_log import ASSIGNMENT_KEY
 from partita.group.records.log_records import kind_of
-from partita.group.state.consumers import TopicImage, Topics
+from partita.group.state.shard import TopicImage, Topics
 from partita.protocol.error_codes import ErrorCode
 from partita.protocol.messages.consumer_group_heartbeat import (
     ConsumerGroupHeartbeatRequest,

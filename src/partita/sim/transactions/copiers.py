@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Generator
 
 from partita.errors import FatalTransactionError, KafkaError
-from partita.log.transaction_markers import bytes_of
+from partita.log.producer_state import bytes_of
 from partita.producer.transactions.calls import Member, TxnOffset
 from partita.producer.transactions.core import Transactions
 from partita.records.batch import Record

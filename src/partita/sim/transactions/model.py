@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from partita.log.transaction_markers import bytes_of, read_marker
+from partita.log.producer_state import bytes_of, read_marker
 from partita.protocol.primitives import Buffer
 from partita.records.batch import COMMIT, iter_records
 from partita.records.header import BatchHeader

@@ -6,7 +6,7 @@ from collections.abc import Callable, Generator
 from typing import TypeAlias
 
 from partita.errors import FatalTransactionError, KafkaError
-from partita.log.transaction_markers import bytes_of
+from partita.log.producer_state import bytes_of
 from partita.producer.transactions.calls import Member, TxnOffset
 from partita.producer.transactions.core import Transactions
 from partita.protocol.error_codes import ErrorCode

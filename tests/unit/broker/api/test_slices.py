@@ -8,9 +8,8 @@ from typing import Any
 
 import pytest
 
-from partita.broker.api import slices
-from partita.broker.api.context import Answer, RequestContext
-from partita.broker.api.slices import Steps, handled
+from partita.broker.api import context
+from partita.broker.api.context import Answer, RequestContext, Steps, handled
 from partita.broker.wire.turns import SLICE_SECONDS
 from partita.protocol.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
 from support.broker.data_plane import DataPlane, data_plane
@@ -110,5 +109,5 @@ def test_steps_that_are_over_at_once_may_return_what_still_waits(plane: DataPlan
 
 def test_a_slice_of_zero_is_one_step(plane: DataPlane, monkeypatch: pytest.MonkeyPatch) -> None:
     """What tests that count turns set."""
-    monkeypatch.setattr(slices, "SLICE_SECONDS", 0.0)
+    monkeypatch.setattr(context, "SLICE_SECONDS", 0.0)
     assert lengths(plane, monkeypatch, 3, 0.0) == [0, 1, 1, 1]

@@ -13,10 +13,9 @@ from typing import Any, Union, get_args, get_origin, get_type_hints
 
 import pytest
 
-from partita.broker.api import slices
+from partita.broker.api import context
 from partita.broker.api.apis import SERVED, ServedApi
-from partita.broker.api.context import RequestContext
-from partita.broker.api.slices import AT_ONCE, handled
+from partita.broker.api.context import AT_ONCE, RequestContext, handled
 from partita.protocol.primitives import Message
 from partita.security.principals import KafkaPrincipal
 from support.broker.data_plane import DataPlane, data_plane
@@ -152,7 +151,7 @@ def test_each_element_is_a_turn(
     """Issue 26.3: 20,000 elements of one request must not be one slice."""
     request = filled(api.request, path, 0, is_bare=is_bare)
     version = served_version(api, request, path)
-    monkeypatch.setattr(slices, "SLICE_SECONDS", 0.0)
+    monkeypatch.setattr(context, "SLICE_SECONDS", 0.0)
     turns = []
     wait = plane.services.turns.wait
 

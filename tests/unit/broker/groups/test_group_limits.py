@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from partita import Broker
-from partita.broker.groups.batching import shared_batches
+from partita.broker.groups.reply_gate import shared_batches
 from partita.group.contract import Record, Step
 from partita.protocol.error_codes import ErrorCode
 from partita.protocol.messages.join_group import JoinGroupRequestProtocol

@@ -13,8 +13,8 @@ from partita.assignors.interface import Assignment, Assignor, Subscription, Topi
 from partita.assignors.server_side import create_server_assignors
 from partita.broker.groups import jobs
 from partita.broker.groups.jobs import Jobs
-from partita.group.consumer_group.jobs import ComputeTarget, MatchExpressions
-from partita.group.consumer_group.target import Problem
+from partita.group.consumer_group.subscriptions import MatchExpressions
+from partita.group.consumer_group.target import ComputeTarget, Problem
 from partita.group.contract import Lane
 
 SLOW, OTHER, OURS = (

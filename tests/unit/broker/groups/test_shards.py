@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from partita.broker.api.apis import SERVED
-from partita.broker.api.slices import handled
+from partita.broker.api.context import handled
 from partita.broker.shard_life import State
 from partita.group import partition_for
 from partita.group.records.log_records import CommittedOffset, offset_key, offset_value

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from partita.broker.api import slices
+from partita.broker.api import context
 from partita.broker.handlers.delete_topics import TOPICS_AT_ONCE
 from partita.broker.storage.data_dir import MemoryStore
 from partita.log.storage import StorageError
@@ -61,7 +61,7 @@ def test_a_refused_portion_leaves_its_topics_and_the_others_are_gone(plane: Data
 def test_a_topic_deleted_by_another_request_meanwhile_is_deleted(
     plane: DataPlane, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(slices, "SLICE_SECONDS", 0.0)
+    monkeypatch.setattr(context, "SLICE_SECONDS", 0.0)
     catalogue = plane.cluster.catalogue
     last = catalogue.by_name[f"t{MANY - 1}"]
     wait = plane.services.turns.wait

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from partita.broker.api import slices
+from partita.broker.api import context
 from partita.broker.storage.data_dir import DiskStore
 from partita.protocol.messages.describe_log_dirs import DescribableLogDirTopic, DescribeLogDirsRequest
 from support.broker.data_plane import DataPlane, data_plane
@@ -73,7 +73,7 @@ def test_others_have_their_turn_while_many_partitions_are_looked_at(
     plane: DataPlane, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """All partitions that a broker can have held the loop for 213 ms; a topic that goes meanwhile is left out."""
-    monkeypatch.setattr(slices, "SLICE_SECONDS", 0.0)
+    monkeypatch.setattr(context, "SLICE_SECONDS", 0.0)
     plane.topic("wide", 3)
     goes = plane.topic("zone", 1)
     turns: list[Callable[[], None]] = []

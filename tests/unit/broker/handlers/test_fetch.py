@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from partita.broker.api import slices
+from partita.broker.api import context
 from partita.broker.handlers.fetch import FEW
 from partita.broker.reading import fetch_sessions
 from partita.broker.wire import turns
@@ -204,7 +204,7 @@ def test_a_waiting_fetch_reads_the_partitions_that_moved_and_no_others(
 
 def test_a_fetch_of_many_partitions_leaves_others_their_turn(plane: DataPlane, monkeypatch: pytest.MonkeyPatch) -> None:
     """A5: whether it waits or answers, it is read in slices."""
-    monkeypatch.setattr(slices, "SLICE_SECONDS", 0.0)
+    monkeypatch.setattr(context, "SLICE_SECONDS", 0.0)
     width = FEW + 1
     plane.topic("wide", partitions=width)
     order: list[str] = []
@@ -239,7 +239,7 @@ def test_a_fetch_of_many_partitions_leaves_others_their_turn(plane: DataPlane, m
 
 def test_what_comes_while_a_wide_fetch_is_read_wakes_it(plane: DataPlane, monkeypatch: pytest.MonkeyPatch) -> None:
     """A5: a record of a partition that was read already must not wait for the end of the poll."""
-    monkeypatch.setattr(slices, "SLICE_SECONDS", 0.0)
+    monkeypatch.setattr(context, "SLICE_SECONDS", 0.0)
     width = FEW + 1
     plane.topic("wide", partitions=width)
     request = fetch_request([("wide", partition, 0) for partition in range(width)], max_wait_ms=60_000)
@@ -272,7 +272,7 @@ def test_a_fetch_counts_what_there_is_and_not_what_one_answer_holds(plane: DataP
 def test_many_wide_fetches_together_leave_others_their_turn(plane: DataPlane, monkeypatch: pytest.MonkeyPatch) -> None:
     """A5: slices of different requests stand in one line; others do not wait for one of each."""
     monkeypatch.setattr(turns, "ROUND_SECONDS", 0.0)
-    monkeypatch.setattr(slices, "SLICE_SECONDS", 0.0)
+    monkeypatch.setattr(context, "SLICE_SECONDS", 0.0)
     width, count = 40, 6
     plane.topic("wide", partitions=width)
     order: list[str] = []
@@ -301,7 +301,7 @@ def test_a_wide_session_is_planned_read_and_answered_in_slices(
     plane: DataPlane, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """F3 of an audit: 49,000 partitions were planned in one piece of 20 ms and answered in one of 30 ms."""
-    monkeypatch.setattr(slices, "SLICE_SECONDS", 0.0)
+    monkeypatch.setattr(context, "SLICE_SECONDS", 0.0)
     width, waited = 40, []
     wait = plane.services.turns.wait
 

@@ -104,7 +104,7 @@ def test_others_have_their_turn_while_many_transactional_ids_are_listed(
 ) -> None:
     for number in range(5):
         plane.start(f"p-{number}")
-    monkeypatch.setattr("partita.broker.api.slices.SLICE_SECONDS", 0.0)
+    monkeypatch.setattr("partita.broker.api.context.SLICE_SECONDS", 0.0)
     turns: list[Callable[[], None]] = []
     wait = plane.services.turns.wait
 

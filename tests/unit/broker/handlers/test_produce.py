@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from partita.broker.api import slices
+from partita.broker.api import context
 from partita.broker.storage.data_dir import DiskStore
 from partita.log.durability import Durability
 from partita.protocol.error_codes import ErrorCode
@@ -51,7 +51,7 @@ def test_a_topic_deleted_between_two_slices_does_not_come_back(
     plane: DataPlane, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A5: a request to many partitions leaves others their turn, and one of them deletes its topic."""
-    monkeypatch.setattr(slices, "SLICE_SECONDS", 0.0)
+    monkeypatch.setattr(context, "SLICE_SECONDS", 0.0)
     topic = plane.topic(partitions=20)
     data = [PartitionProduceData(index=index, records=batch("a")) for index in range(20)]
     request = ProduceRequest(acks=-1, topic_data=[TopicProduceData(name="t", partition_data=data)])

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from partita.broker.api import slices
+from partita.broker.api import context
 from partita.broker.api.apis import SERVED
 from partita.broker.api.served import CHANGES_MAX
 from partita.protocol.messages.alter_user_scram_credentials import (
@@ -133,7 +133,7 @@ def test_others_have_their_turn_while_many_credentials_are_hashed(
         wait(go_on)
 
     monkeypatch.setattr(plane.services.turns, "wait", counted)
-    monkeypatch.setattr(slices, "SLICE_SECONDS", 0.0)
+    monkeypatch.setattr(context, "SLICE_SECONDS", 0.0)
     users = [f"user-{number}" for number in range(20)]
     assert set(alter(plane, *map(upsert, users))) == set(users)
     assert len(turns) == len(users)

@@ -9,8 +9,8 @@ from typing import get_args
 import pytest
 
 from partita import Broker
-from partita.broker.measuring.event_log import LINES_MAX, EventLog
-from partita.broker.measuring.event_sentences import SENTENCES
+from partita.broker.measuring.event_log import LINES_MAX, SENTENCES, EventLog
+from partita.broker.notes import as_json
 from partita.cli.service.logs import JsonFormatter
 from partita.group import notes as group_notes
 from partita.group.notes import Cause
@@ -38,7 +38,7 @@ def test_each_line_names_the_group_and_the_cause(kind: type) -> None:
     numbers = {name: 7 for name in getattr(kind, "_fields")}  # noqa: B009  # a NamedTuple of any kind
     note = kind(**{name: values.get(name, number) for name, number in numbers.items()})
     level, sentence = SENTENCES[kind.__name__]
-    line = sentence(group_notes.as_json(note))
+    line = sentence(as_json(note))
     assert "group g1" in line
     assert level in (logging.INFO, logging.WARNING)
     fields = set(numbers)
@@ -55,7 +55,7 @@ def test_no_text_of_a_client_or_an_assignor_begins_a_line(kind: type, caplog: py
     values: dict[str, object] = {"cause": cause, "causes": (cause,) * 7}
     note = kind(**{name: values.get(name, EVIL) for name in getattr(kind, "_fields")})  # noqa: B009  # any NamedTuple
     with Broker() as broker, caplog.at_level(logging.INFO, "partita.events"):
-        broker.run(lambda: EventLog(broker.cluster, float)._hear(group_notes.as_json(note)))
+        broker.run(lambda: EventLog(broker.cluster, float)._hear(as_json(note)))
     lines = [record.message for record in caplog.records if record.__dict__["event"] == kind.__name__]
     assert lines
     assert all(line.isprintable() for line in lines), lines

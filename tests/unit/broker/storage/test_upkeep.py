@@ -11,7 +11,7 @@ import pytest
 from partita import Broker
 from partita.broker.config import TopicConfig
 from partita.broker.storage import log_store, upkeep
-from partita.broker.storage.log_settings import log_config
+from partita.broker.storage.log_store import log_config
 from partita.log.log_config import LogConfig
 from partita.log.partition_log import PartitionLog
 from partita.records.checksum import crc32c

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from partita.broker.embedded import Broker
-from partita.broker.storage.memory import fresh_block
+from partita.broker.storage.data_dir import fresh_block
 from partita.broker.wire.server import SPARE_BYTES_MAX, Server
 
 

@@ -6,7 +6,7 @@ from collections import Counter
 
 import pytest
 
-from partita.broker.counts.traffic import Tally
+from partita.broker.counts import Tally
 from partita.broker.wire.memo import DECODE_IT, ENTRIES_MAX, FRAME_BYTES_MAX, Memo
 from partita.protocol.primitives import Buffer
 

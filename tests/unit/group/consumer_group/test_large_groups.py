@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from partita.group.consumer_group.deadlines import AT_ONCE
+from partita.group.consumer_group.leaving import AT_ONCE
 from partita.group.consumer_group.outcomes import RETRY_MS
 from partita.group.notes import AssignorRaised
-from partita.group.state.consumers import TopicFacts
+from partita.group.state.shard import TopicFacts
 from partita.protocol.error_codes import ErrorCode
 from support.group.consumers import World, error
 

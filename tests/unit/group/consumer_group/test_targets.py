@@ -7,7 +7,7 @@ import pytest
 
 from partita.assignors.interface import Assignment, Assignor, Subscription, TopicMetadata
 from partita.assignors.server_side import create_server_assignors
-from partita.group.consumer_group.jobs import ComputeTarget
+from partita.group.consumer_group.target import ComputeTarget
 from partita.group.notes import AssignorRaised, TargetComputed
 from partita.group.requests import DeleteGroup
 from partita.protocol.error_codes import ErrorCode

@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from partita.broker.counts.error_counts import PARTS_MAX, count_errors
-from partita.broker.counts.times import HALF_WINDOW_SECONDS, Times, longest_of, step_of
+from partita.broker.counts import HALF_WINDOW_SECONDS, PARTS_MAX, Times, count_errors, longest_of, step_of
 from partita.protocol.messages.fetch import FetchableTopicResponse, FetchResponse, PartitionData
 from partita.protocol.messages.heartbeat import HeartbeatResponse
 from partita.protocol.messages.metadata import MetadataResponse, MetadataResponsePartition, MetadataResponseTopic

@@ -1,1 +1,0 @@
-"""Counters of requests, times and errors, updated as requests go by."""
