@@ -36,7 +36,7 @@ log = logging.getLogger("partita.broker")
 CHECK_SECONDS = 1.0
 """How often the data directory is looked at, and chores that found the disk full are tried again."""
 OPENED_AT_ONCE = 20
-"""Logs opened by a walk between two turns of the loop."""
+"""Partitions that a walk visits, and whose logs it opens, between two turns of the loop."""
 LOOKED_AT_ONCE = 100
 """Open logs that retention or compaction looks at between two turns of the loop."""
 
@@ -78,8 +78,8 @@ class SyncRound:
 class Upkeep:
     """The upkeep of a process's logs. Call `start` and `stop` on the loop.
 
-    `every_log` opens, one by one, every log that is not empty: retention and compaction also reach logs that no client
-    has touched since the start.
+    `every_log` visits all partitions, one by one, and opens every log that is not empty: retention and compaction also
+    reach logs that no client has touched since the start.
     """
 
     def __init__(
@@ -88,7 +88,7 @@ class Upkeep:
         clock: Clock,
         store: Store,
         config: BrokerConfig,
-        every_log: Callable[[], Iterable[PartitionLog]] = lambda: (),
+        every_log: Callable[[], Iterable[PartitionLog | None]] = lambda: (),
     ) -> None:
         self._loop = loop
         self._clock = clock
@@ -278,8 +278,8 @@ class Upkeep:
 
     async def open_all(self) -> None:
         """Open every log that has anything in it, a few at a time between other work."""
-        for opened, _ in enumerate(self._every_log(), 1):
-            if opened % OPENED_AT_ONCE == 0:
+        for visited, _ in enumerate(self._every_log(), 1):
+            if visited % OPENED_AT_ONCE == 0:
                 await asyncio.sleep(0)
             if self._is_stopped or self._store.failure is not None:
                 return

@@ -323,13 +323,15 @@ class TopicCatalogue:
         finally:
             self._store.close()
 
-    def every_log(self) -> Iterator[PartitionLog]:
-        """Every log that has anything in it, opened now if it was not. Logs that cannot be opened are left out."""
+    def every_log(self) -> Iterator[PartitionLog | None]:
+        """For each partition its log, opened now if it was not; None if it is empty, gone, or cannot be opened."""
         for topic in tuple(self):
             for partition in tuple(topic.partitions):
+                found = None
                 if not topic.deleted and not partition.is_untouched:
                     with suppress(StorageError):
-                        yield partition.log
+                        found = partition.log
+                yield found
 
     def _replay(self, lines: list[bytes]) -> None:
         """Apply the written lines, and finish deletions that a crash cut short: the data goes after the line."""

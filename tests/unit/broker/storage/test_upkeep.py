@@ -104,3 +104,18 @@ def test_others_have_their_turn_while_many_logs_are_looked_at(walk: str, monkeyp
         plane.loop.run_until_complete(count_turns())
         assert len(turns) >= 2
         assert walk != "_retain_everywhere" or turns[:2] == [0, 2]
+
+
+def test_others_have_their_turn_while_empty_logs_are_looked_for() -> None:
+    """8,000 partitions that nobody had written to held the loop for 50 ms in each round of retention and compaction."""
+    with data_plane() as plane:
+        plane.topic("t", 5 * upkeep.OPENED_AT_ONCE)
+
+        async def turns() -> int:
+            count, walk = 0, plane.loop.create_task(plane.running.upkeep.open_all())
+            while not walk.done():
+                count += 1
+                await asyncio.sleep(0)
+            return count
+
+        assert plane.loop.run_until_complete(turns()) > 5
