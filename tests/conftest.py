@@ -16,6 +16,7 @@ from xdist.remote import Producer
 from partita import Broker
 from support import standstill
 from support.broker.raw import Raw
+from support.every_case import WALKED
 from support.schedule import ByFile, begun
 
 HISTORIES = 400
@@ -93,17 +94,17 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Say both numbers: golden vectors and versions turn one test function into many cases."""
+    """Say both numbers: golden vectors and versions turn one test function into many cases, some walked by one test."""
     if left_out := terminalreporter.config.stash.get(NO_BROWSER, 0):
         terminalreporter.write_line(f"{left_out} browser tests were left out: there is no chromium on the PATH")
     ran = {
-        test.nodeid
+        test.nodeid: next((int(str(count)) for name, count in test.user_properties if name == WALKED), 1)
         for outcome in ("passed", "failed", "error")
         for test in terminalreporter.stats.get(outcome, ())
         if isinstance(test, pytest.TestReport)
     }
     functions = {nodeid.partition("[")[0] for nodeid in ran}
-    terminalreporter.write_line(f"{len(functions):,} test functions, {len(ran):,} cases")
+    terminalreporter.write_line(f"{len(functions):,} test functions, {sum(ran.values()):,} cases")
 
 
 @pytest.fixture

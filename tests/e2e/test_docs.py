@@ -21,6 +21,7 @@ from partita import Broker, Consumer
 from partita.broker.control.verbs import Control
 from partita.net.secured.tokens import TokenSource
 from partita.security.settings import SaslSettings
+from support.every_case import every_case
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
@@ -97,7 +98,7 @@ def test_the_generated_pages_are_fresh() -> None:
     assert done.returncode == 0, f"{done.stdout}{done.stderr}run: python tools/reference.py"
 
 
-@pytest.mark.parametrize("page", sorted(DOCS.glob("*.md")), ids=lambda page: page.stem)
+@every_case("page", sorted(DOCS.glob("*.md")), lambda page: page.stem)
 def test_links_lead_somewhere(page: Path) -> None:
     missing = [link for link in LINK.findall(page.read_text()) if not (page.parent / link).exists()]
     assert missing == []

@@ -12,6 +12,8 @@ from types import ModuleType
 
 import pytest
 
+from support.every_case import every_case
+
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "docs" / "the-system.md").read_text()
 TOOL = ROOT / "tools" / "system_figures.py"
@@ -58,6 +60,6 @@ def test_the_page_has_its_sections_and_its_names() -> None:
     assert len(re.findall(r"^\| ", table, re.M)) == 25 + 1
 
 
-@pytest.mark.parametrize("place", sorted(set(re.findall(r"`((?:broker|group|consumer|net|assignors)/[\w/.]*)`", PAGE))))
+@every_case("place", sorted(set(re.findall(r"`((?:broker|group|consumer|net|assignors)/[\w/.]*)`", PAGE))))
 def test_the_places_that_the_page_names_exist(place: str) -> None:
     assert (ROOT / "src" / "partita" / place).exists()

@@ -4,15 +4,15 @@ import io
 from importlib import import_module
 from typing import Any
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from kio.serial import entity_reader, entity_writer
 
+from support.every_case import every_case
 from support.vectors.schemas import Described, described
 
 VERSIONS = [
-    pytest.param(message, version, id=f"{message.schema.name}-v{version}")
+    (message, version)
     for message in described()
     for version in message.versions
     if message.schema.kind in ("request", "response")
@@ -34,7 +34,7 @@ def through_kio(cls: Any, encoded: bytes) -> bytes:
     return written.getvalue()
 
 
-@pytest.mark.parametrize(("message", "version"), VERSIONS)
+@every_case("message, version", VERSIONS, lambda case: f"{case[0].schema.name}-v{case[1]}")
 @settings(max_examples=5)
 @given(data=st.data())
 def test_kio_and_we_write_the_same_bytes_and_read_each_others(

@@ -24,6 +24,7 @@ from partita.consumer.errors import ProcessingError, RecordDeserializationError
 from partita.errors import AuthenticationError, KafkaError, UnknownTopicOrPartitionError
 from partita.offsets.topic_partition import TopicPartition
 from partita.producer.errors import UndeliveredError
+from support.every_case import every_case
 
 TP = TopicPartition("t", 3)
 SAMPLES: dict[str, Any] = {
@@ -100,7 +101,7 @@ COPIES: dict[str, Callable[[KafkaError], KafkaError]] = {
 }
 
 
-@pytest.mark.parametrize("kind", every_error(), ids=lambda kind: kind.__name__)
+@every_case("kind", every_error(), lambda kind: kind.__name__)
 def test_every_error_arrives_with_its_text_its_attributes_and_its_cause(kind: type[KafkaError]) -> None:
     error = made(kind)
     caused = made(kind)

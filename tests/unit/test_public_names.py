@@ -11,9 +11,10 @@ import partita
 from partita.consumer import errors as consumer_errors
 from partita.errors import KafkaError
 from partita.producer import errors as producer_errors
+from support.every_case import every_case
 
 
-@pytest.mark.parametrize("name", sorted(partita.__all__))
+@every_case("name", sorted(partita.__all__))
 def test_every_public_name_can_be_imported(name: str) -> None:
     assert getattr(partita, name) is not None
     assert name in dir(partita)

@@ -18,6 +18,7 @@ from unittest.mock import Mock, create_autospec
 import pytest
 
 from partita import Admin, AsyncAdmin, AsyncConsumer, AsyncProducer, Broker, Consumer, Producer
+from support.every_case import every_case
 
 
 @dataclass(frozen=True)
@@ -81,11 +82,7 @@ def one_face(annotation: object) -> str:
     return re.sub(r"\bAsync(?=[A-Z])", "", text)
 
 
-PAIRS = [
-    pytest.param(faces, name, id=f"{faces}.{name}")
-    for faces in FACES
-    for name in sorted(calls(faces.blocking) & calls(faces.asyncio))
-]
+PAIRS = [(faces, name) for faces in FACES for name in sorted(calls(faces.blocking) & calls(faces.asyncio))]
 
 
 @pytest.mark.parametrize("faces", FACES, ids=str)
@@ -95,7 +92,7 @@ def test_both_faces_have_the_same_calls(faces: Faces) -> None:
     assert asyncio - blocking == set(faces.only_asyncio)
 
 
-@pytest.mark.parametrize(("faces", "name"), PAIRS)
+@every_case("faces, name", PAIRS, lambda pair: f"{pair[0]}.{pair[1]}")
 def test_a_call_has_the_same_parameters_on_both_faces(faces: Faces, name: str) -> None:
     blocking, asyncio = (inspect.getattr_static(face, name) for face in (faces.blocking, faces.asyncio))
     if isinstance(asyncio, property):

@@ -12,6 +12,7 @@ from partita.assignors.payloads import (
     encode_subscription,
 )
 from partita.protocol.primitives import MalformedRequest
+from support.every_case import every_case
 
 VECTORS = [
     json.loads(line)
@@ -42,7 +43,7 @@ def as_subscription(fields: dict[str, Any]) -> Subscription:
 
 
 @pytest.mark.case("CC-104")
-@pytest.mark.parametrize("vector", READABLE, ids=lambda v: f"{v['kind']}-v{v['version']}-{v['case']}")
+@every_case("vector", READABLE, lambda v: f"{v['kind']}-v{v['version']}-{v['case']}")
 def test_kafkas_bytes_are_read(vector: dict[str, Any]) -> None:
     wanted = vector["decoded"]
     if vector["kind"] == "subscription":
@@ -54,7 +55,7 @@ def test_kafkas_bytes_are_read(vector: dict[str, Any]) -> None:
 
 
 @pytest.mark.case("CC-104")
-@pytest.mark.parametrize("vector", PLAIN, ids=lambda v: f"{v['kind']}-v{v['version']}")
+@every_case("vector", PLAIN, lambda v: f"{v['kind']}-v{v['version']}")
 def test_our_bytes_are_kafkas(vector: dict[str, Any]) -> None:
     given, version = vector["encoded"], vector["version"]
     if vector["kind"] == "subscription":
@@ -65,7 +66,7 @@ def test_our_bytes_are_kafkas(vector: dict[str, Any]) -> None:
 
 
 @pytest.mark.case("CC-104")
-@pytest.mark.parametrize("vector", BROKEN, ids=lambda v: f"{v['kind']}-{v['case']}")
+@every_case("vector", BROKEN, lambda v: f"{v['kind']}-{v['case']}")
 def test_broken_bytes_are_refused(vector: dict[str, Any]) -> None:
     decode = decode_subscription if vector["kind"] == "subscription" else decode_assignment
     if not vector["hex"] and decode is decode_assignment:

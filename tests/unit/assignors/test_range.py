@@ -5,6 +5,7 @@ import pytest
 
 from partita.assignors.interface import Subscription, TopicMetadata
 from partita.assignors.range import assign
+from support.every_case import every_case
 from support.vectors import assignors as vectors
 
 RACKS = ("a", "b", "c")
@@ -121,7 +122,7 @@ def test_without_racks_or_with_replicas_on_all_of_them_range_is_plain(everywhere
     }
 
 
-@pytest.mark.parametrize("case", vectors.load("range"), ids=lambda case: case["id"])
+@every_case("case", vectors.load("range"), lambda case: case["id"])
 def test_same_answer_as_kafka(case: dict[str, Any]) -> None:
     got = vectors.by_topic(assign(vectors.metadata(case), vectors.subscriptions(case)))
     assert got == {member: case["assignment"].get(member, {}) for member in got}

@@ -5,6 +5,7 @@ import pytest
 
 from partita.assignors.interface import Subscription, TopicMetadata
 from partita.assignors.roundrobin import assign
+from support.every_case import every_case
 from support.vectors import assignors as vectors
 
 
@@ -54,7 +55,7 @@ def test_swapped_member_ids_leave_static_assignments_alone() -> None:
     assert (before["x"], before["y"]) == (after["y"], after["x"])
 
 
-@pytest.mark.parametrize("case", vectors.load("roundrobin"), ids=lambda case: case["id"])
+@every_case("case", vectors.load("roundrobin"), lambda case: case["id"])
 def test_same_answer_as_kafka(case: dict[str, Any]) -> None:
     got = vectors.by_topic(assign(vectors.metadata(case), vectors.subscriptions(case)))
     assert got == {member: case["assignment"].get(member, {}) for member in got}

@@ -19,6 +19,7 @@ from partita.broker.config import (
     parse_topic_settings,
 )
 from partita.broker.options import BOOLEAN, BROKER, DOUBLE, INT, LIST, LONG, REMOVED, SHORT, STRING, TOPIC, Option
+from support.every_case import every_case
 
 KAFKA = json.loads((Path(__file__).parents[2] / "vectors" / "configs.json").read_text())
 KINDS = {"BOOLEAN": BOOLEAN, "STRING": STRING, "INT": INT, "SHORT": SHORT, "LONG": LONG, "DOUBLE": DOUBLE, "LIST": LIST}
@@ -45,14 +46,14 @@ def is_ours(option: Option) -> bool:
     return option.name.startswith("partita.")
 
 
-def rows(section: str, ours: tuple[Option, ...]) -> list[Any]:
+def rows(section: str, ours: tuple[Option, ...]) -> list[tuple[Option, dict[str, Any]]]:
     kafkas = {row["name"]: row for row in KAFKA[section]}
     names = [option.name for option in ours if option.name not in NOT_IN_THE_VECTORS and not is_ours(option)]
     assert set(names) <= set(kafkas), "every option is Kafka's"
-    return [pytest.param(option, kafkas[option.name], id=option.name) for option in ours if option.name in kafkas]
+    return [(option, kafkas[option.name]) for option in ours if option.name in kafkas]
 
 
-@pytest.mark.parametrize(("option", "kafkas"), [*rows("broker", BROKER), *rows("topic", TOPIC)])
+@every_case("option, kafkas", [*rows("broker", BROKER), *rows("topic", TOPIC)], lambda row: row[0].name)
 def test_an_option_has_kafkas_type_default_and_bounds(option: Option, kafkas: dict[str, Any]) -> None:
     assert option.kind == KINDS[kafkas["type"]]
     default = option.default

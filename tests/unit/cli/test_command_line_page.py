@@ -9,9 +9,9 @@ import sys
 from pathlib import Path
 
 import click
-import pytest
 
 from partita.cli.main import cli
+from support.every_case import every_case
 
 ROOT = Path(__file__).parents[3]
 PAGE = (ROOT / "docs" / "command-line.md").read_text()
@@ -31,7 +31,7 @@ def test_the_printed_part_is_fresh() -> None:
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-@pytest.mark.parametrize("line", EXAMPLES)
+@every_case("line", EXAMPLES)
 def test_an_example_is_a_call_that_exists(line: str) -> None:
     _, name, *words = shlex.split(line, comments=True)
     words = words[: next((place for place, word in enumerate(words) if word in "<>"), len(words))]

@@ -11,6 +11,7 @@ from partita.log.partition_log import PartitionLog
 from partita.log.segment import file_name
 from partita.log.storage import MemoryStorage
 from partita.records.batch import restamp
+from support.every_case import every_case
 from support.log.logs import DIRECTORY, SMALL, at, batch, fill, open_log, recovered, served
 
 WHOLE = LogConfig()
@@ -62,7 +63,7 @@ def expect(log: PartitionLog, count: int) -> None:
 SIZE = len(batch("v0"))
 
 
-@pytest.mark.parametrize("missing", range(1, SIZE + 1))
+@every_case("missing", range(1, SIZE + 1))
 def test_a_batch_cut_at_any_byte_is_dropped(missing: int) -> None:
     """D2, torn-tail table: the last batch cut at each byte."""
     files = crashed()

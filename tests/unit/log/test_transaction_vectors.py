@@ -17,6 +17,7 @@ from partita.log.segment import file_name
 from partita.log.storage import MemoryStorage
 from partita.protocol.error_codes import ErrorCode
 from partita.records.batch import ABORT, COMMIT, build_marker
+from support.every_case import every_case
 from support.log.logs import DIRECTORY, at, batch, open_log
 
 VECTORS = Path(__file__).parents[2] / "vectors"
@@ -89,7 +90,7 @@ def outcome_in(step: dict[str, Any]) -> dict[str, Any]:
 
 
 @pytest.mark.case("TX-M06", "TX-H03", "TX-H05", "TX-H06", "TX-I05", "TX-I06", "TX-I08", "TX-J13")
-@pytest.mark.parametrize("history", HISTORIES, ids=lambda history: str(history["seed"]))
+@every_case("history", HISTORIES, lambda history: str(history["seed"]))
 def test_every_step_leads_where_it_leads_in_kafka(history: dict[str, Any]) -> None:
     log = open_log(config=LARGE, durability=Durability.SYNC)
     for number, step in enumerate(history["steps"]):
@@ -104,7 +105,7 @@ def test_every_step_leads_where_it_leads_in_kafka(history: dict[str, Any]) -> No
 
 
 @pytest.mark.case("TX-M06")
-@pytest.mark.parametrize("history", HISTORIES, ids=lambda history: str(history["seed"]))
+@every_case("history", HISTORIES, lambda history: str(history["seed"]))
 def test_recovery_reads_from_kafkas_batches_what_kafka_reads(history: dict[str, Any]) -> None:
     """KAFKA-6003: what is rebuilt equals what was known before."""
     storage = MemoryStorage()

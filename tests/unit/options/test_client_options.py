@@ -19,6 +19,7 @@ from partita import Broker, Consumer, KafkaError, Producer
 from partita.broker.control.fault import Asked
 from partita.records.header import iter_batches
 from support.broker.options_page import honoured
+from support.every_case import every_case
 
 Given = dict[str, Any]
 Probe = Callable[[Broker, Given], object]
@@ -427,7 +428,7 @@ def test_every_option_has_a_probe_or_a_test_elsewhere() -> None:
     assert honoured("Consumer") == CONSUMER.keys() | ELSEWHERE.keys() | CONSUMER_ELSEWHERE.keys()
 
 
-@pytest.mark.parametrize(("name", "test"), [*(ELSEWHERE | PRODUCER_ELSEWHERE | CONSUMER_ELSEWHERE).items()])
+@every_case("name, test", [*(ELSEWHERE | PRODUCER_ELSEWHERE | CONSUMER_ELSEWHERE).items()])
 def test_a_test_elsewhere_exists_and_sets_the_option(name: str, test: str) -> None:
     file, _, function = test.partition("::")
     source = (Path(__file__).parents[2] / file).read_text()

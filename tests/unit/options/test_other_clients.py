@@ -18,6 +18,7 @@ from partita.admin.config import OPTIONS as ADMIN
 from partita.consumer.config import OPTIONS as CONSUMER
 from partita.options import ELSEWHERE, ConfigError, Option, check_options
 from partita.producer.config import OPTIONS as PRODUCER
+from support.every_case import every_case
 
 TABLES = {"consumer": CONSUMER, "producer": PRODUCER, "admin": ADMIN}
 NO_OPTIONS = {"self", "topics"}
@@ -73,7 +74,7 @@ def test_kafka_python(role: str, client: type[KafkaConsumer]) -> None:
     assert without_an_answer(client.DEFAULT_CONFIG, TABLES[role]) == []
 
 
-@pytest.mark.parametrize("name", sorted(ELSEWHERE))
+@every_case("name", sorted(ELSEWHERE))
 def test_an_answer_names_options_that_exist(name: str) -> None:
     named = set(re.findall(r"'([a-z0-9_]+_[a-z0-9_]+|acks|retries)'", ELSEWHERE[name]))
     assert named - {"consistent_random"} <= set().union(*map(names_of, TABLES.values()))

@@ -5,16 +5,15 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-import pytest
-
 from partita.producer.partitioner import StickyPartitioner, murmur2, partition_for_key
+from support.every_case import every_case
 
 VECTORS = [
     json.loads(line) for line in (Path(__file__).parents[2] / "vectors" / "murmur2.jsonl").read_text().splitlines()
 ]
 
 
-@pytest.mark.parametrize("vector", VECTORS, ids=lambda vector: vector["key"][:24] or "empty")
+@every_case("vector", VECTORS, lambda vector: vector["key"][:24] or "empty")
 def test_keys_hash_to_kafkas_partitions(vector: dict[str, Any]) -> None:
     key = bytes.fromhex(vector["key"])
     assert murmur2(key) == vector["murmur2"] & 0xFFFFFFFF

@@ -20,6 +20,7 @@ from partita.producer.transactions.calls import Member
 from partita.producer.transactions.reactions import OTHERWISE, TABLE, Reaction, reaction
 from partita.producer.transactions.states import MOVES, State
 from partita.protocol.error_codes import ErrorCode
+from support.every_case import every_case
 from support.producer.transactional import TransactionalWorld as World
 
 VERSIONS = pytest.mark.parametrize("level", [0, 2])
@@ -237,7 +238,7 @@ CASES = {  # api: codes of TX-P08 and what they do
 
 
 @pytest.mark.case("TX-P06", "TX-P07", "TX-P08", "TX-P10", "TX-P24")
-@pytest.mark.parametrize(("api", "code"), [(api, code) for api, codes in CASES.items() for code in codes])
+@every_case("api, code", [(api, code) for api, codes in CASES.items() for code in codes])
 def test_what_an_error_of_a_coordinator_does(api: str, code: int) -> None:
     world = World(0)
     call = start(world, api)

@@ -1,15 +1,14 @@
 import json
 from pathlib import Path
 
-import pytest
-
 from partita.protocol.api_table import APIS, Api
+from support.every_case import every_case
 
 RELEASE = json.loads((Path(__file__).parents[2] / "vectors" / "schema.json").read_text())
 KAFKAS = {api["api"]: api for api in RELEASE["apis"]}
 
 
-@pytest.mark.parametrize("api", APIS.values(), ids=lambda api: api.name)
+@every_case("api", APIS.values(), lambda api: api.name)
 def test_versions_and_headers_are_those_of_the_release(api: Api) -> None:
     kafkas = KAFKAS[api.key]
     assert (api.name, api.min_version, api.max_version) == (kafkas["name"], kafkas["min"], kafkas["max"])
@@ -18,7 +17,7 @@ def test_versions_and_headers_are_those_of_the_release(api: Api) -> None:
     assert [int(v >= api.tagged_header_from) for v in versions] == kafkas["response"]["header_versions"]
 
 
-@pytest.mark.parametrize("api", APIS.values(), ids=lambda api: api.name)
+@every_case("api", APIS.values(), lambda api: api.name)
 def test_the_classes_are_found_by_name(api: Api) -> None:
     assert (api.request.__name__, api.response.__name__) == (f"{api.name}Request", f"{api.name}Response")
     for cls in (api.request, api.response):

@@ -3,11 +3,10 @@ import pickle
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 import partita.errors
 from partita.errors import KafkaError, UnknownMemberIdError, error_for
 from partita.protocol.error_codes import ErrorCode
+from support.every_case import every_case
 
 KAFKAS = json.loads((Path(__file__).parents[2] / "vectors" / "errors.json").read_text())["errors"]
 
@@ -16,7 +15,7 @@ def test_there_are_exactly_the_codes_of_the_release() -> None:
     assert {code.name: int(code) for code in ErrorCode} == {error["name"]: error["code"] for error in KAFKAS}
 
 
-@pytest.mark.parametrize("error", KAFKAS, ids=lambda error: error["name"])
+@every_case("error", KAFKAS, lambda error: error["name"])
 def test_a_code_tells_what_helps(error: dict[str, Any]) -> None:
     code = ErrorCode(error["code"])
     assert (code.retriable, code.refresh_metadata) == (error["retriable"], error["refresh_metadata"])
@@ -28,7 +27,7 @@ def test_a_code_of_a_later_release_is_an_unknown_server_error() -> None:
     assert ErrorCode(9999) is ErrorCode.UNKNOWN_SERVER_ERROR
 
 
-@pytest.mark.parametrize("code", [code for code in ErrorCode if code], ids=lambda code: code.name)
+@every_case("code", [code for code in ErrorCode if code], lambda code: code.name)
 def test_every_code_has_an_error_class_of_its_own(code: ErrorCode) -> None:
     error = error_for(code, "why")
     assert type(error) is not KafkaError

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from partita.protocol.primitives import MalformedRequest, Reader
+from support.every_case import every_case
 from support.vectors.schemas import described
 
 VECTORS = Path(__file__).parents[2] / "vectors"
@@ -26,9 +27,7 @@ def load_cases() -> dict[tuple[str, int], list[dict[str, Any]]]:
 
 
 CASES = load_cases()
-EVERY_MESSAGE_AND_VERSION = pytest.mark.parametrize(
-    ("name", "version"), [pytest.param(name, version, id=f"{name}-v{version}") for name, version in CASES]
-)
+EVERY_MESSAGE_AND_VERSION = every_case("name, version", CASES, lambda case: f"{case[0]}-v{case[1]}")
 
 
 def test_every_version_of_every_api_message_and_header_has_a_vector() -> None:

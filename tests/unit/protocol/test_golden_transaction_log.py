@@ -4,10 +4,9 @@ import json
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from partita.protocol.messages.transaction_log import TransactionLogKey, TransactionLogValue
 from partita.protocol.primitives import Message, Reader
+from support.every_case import every_case
 from support.vectors.schemas import described
 
 VECTORS = Path(__file__).parents[2] / "vectors"
@@ -33,7 +32,7 @@ def test_there_are_vectors_of_every_version() -> None:
     assert {case["value_version"] for case in CASES} == {0, 1}
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda case: f"v{case['value_version']}-{case['fill']}")
+@every_case("case", CASES, lambda case: f"v{case['value_version']}-{case['fill']}")
 def test_keys_and_values_are_kafkas(case: dict[str, Any]) -> None:
     for cls, hex_bytes, fields in (
         (TransactionLogKey, case["key_hex"], case["key"]),

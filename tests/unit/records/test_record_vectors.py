@@ -23,6 +23,7 @@ from partita.records.header import CODEC_NAMES
 from partita.records.legacy import read_legacy
 from partita.records.opened.inspect import RecordChecks, check_records
 from partita.records.validate import check_produced
+from support.every_case import every_case
 from support.vectors import record_batches as record_vectors
 
 VECTORS = record_vectors.load()
@@ -122,7 +123,7 @@ def expected(vector: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 @pytest.mark.case("CC-157", "CC-160", "CC-162")
-@pytest.mark.parametrize("vector", READABLE, ids=name)
+@every_case("vector", READABLE, name)
 def test_reads_what_kafka_reads_and_stops_where_it_stops(vector: dict[str, Any]) -> None:
     found, fault = read(bytes.fromhex(vector["hex"]))
     wanted = expected(vector)
@@ -155,7 +156,7 @@ def produce(data: bytes) -> tuple[BatchHeader, bytearray] | InvalidBatch:
     return header, batch
 
 
-@pytest.mark.parametrize("vector", [v for v in PRODUCED if v["append"]["accepted"]], ids=name)
+@every_case("vector", [v for v in PRODUCED if v["append"]["accepted"]], name)
 def test_accepts_what_kafka_accepts(vector: dict[str, Any]) -> None:
     data, answer = bytes.fromhex(vector["hex"]), vector["append"]
     outcome = produce(data)
@@ -173,7 +174,7 @@ def test_accepts_what_kafka_accepts(vector: dict[str, Any]) -> None:
     assert batch == kafkas
 
 
-@pytest.mark.parametrize("vector", [v for v in PRODUCED if not v["append"]["accepted"]], ids=name)
+@every_case("vector", [v for v in PRODUCED if not v["append"]["accepted"]], name)
 def test_refuses_what_kafka_refuses(vector: dict[str, Any]) -> None:
     outcome = produce(bytes.fromhex(vector["hex"]))
     if isinstance(outcome, InvalidBatch):
@@ -193,7 +194,7 @@ def check_all_records(data: bytes) -> int | InvalidBatch:
         return refusal
 
 
-@pytest.mark.parametrize("vector", PRODUCED, ids=name)
+@every_case("vector", PRODUCED, name)
 def test_full_validation_decides_as_kafka_does(vector: dict[str, Any]) -> None:
     """`partita.validate.records=full`: Kafka's verdict, and Kafka's largest timestamp, for every vector."""
     outcome, answer = check_all_records(bytes.fromhex(vector["hex"])), vector["append"]

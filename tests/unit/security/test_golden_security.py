@@ -12,6 +12,7 @@ from partita.secret import Secret
 from partita.security import scram
 from partita.security.errors import SaslError
 from partita.security.jaas import JaasError, parse_jaas
+from support.every_case import every_case
 
 ROWS = [
     json.loads(line)
@@ -24,7 +25,7 @@ def rows(*kinds: str) -> list[dict[str, Any]]:
 
 
 @pytest.mark.case("SE-D16")
-@pytest.mark.parametrize("row", rows("scram"), ids=lambda row: f"{row['mechanism']}-{row['user']}-{row['iterations']}")
+@every_case("row", rows("scram"), lambda row: f"{row['mechanism']}-{row['user']}-{row['iterations']}")
 def test_an_exchange_is_kafkas_to_the_byte(row: dict[str, Any]) -> None:
     mechanism, salt = row["mechanism"], bytes.fromhex(row["salt"])
     salted = scram.salted_password(mechanism, Secret(row["password"]), salt, row["iterations"])
@@ -46,7 +47,7 @@ def test_an_exchange_is_kafkas_to_the_byte(row: dict[str, Any]) -> None:
 
 
 @pytest.mark.case("SE-D17")
-@pytest.mark.parametrize("row", rows("client_first", "server_first", "client_final", "server_final"), ids=repr)
+@every_case("row", rows("client_first", "server_first", "client_final", "server_final"), repr)
 def test_messages_are_accepted_and_refused_as_kafka_does(row: dict[str, Any]) -> None:
     parse = {
         "client_first": _client_first,
@@ -86,7 +87,7 @@ def _server_final(text: str) -> dict[str, Any]:
 
 
 @pytest.mark.case("SE-N18")
-@pytest.mark.parametrize("row", rows("jaas"), ids=lambda row: row["text"])
+@every_case("row", rows("jaas"), lambda row: row["text"])
 def test_a_jaas_line_is_read_as_kafka_reads_it(row: dict[str, Any]) -> None:
     if "error" in row:
         with pytest.raises(JaasError) as caught:

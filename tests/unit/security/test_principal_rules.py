@@ -10,6 +10,7 @@ import pytest
 
 from partita.security.errors import NoMatchingRule
 from partita.security.principal_rules import PrincipalRules, PrincipalRulesError
+from support.every_case import every_case
 
 VECTORS = Path(__file__).parents[2] / "vectors" / "security.jsonl"
 ROWS: list[dict[str, Any]] = [
@@ -26,7 +27,7 @@ def principal(rules: str, name: str) -> str:
 
 
 @pytest.mark.case("SE-H10")
-@pytest.mark.parametrize("row", ROWS, ids=lambda row: f"{row['rules']} {row['name']}")
+@every_case("row", ROWS, lambda row: f"{row['rules']} {row['name']}")
 def test_every_name_becomes_what_kafka_makes_of_it(row: dict[str, Any]) -> None:
     if "error" in row:
         with pytest.raises(ERRORS[row["error"]]):

@@ -5,10 +5,9 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-import pytest
-
 from partita.options import ConfigError
 from partita.spark.settings.options import parse_sink, parse_source
+from support.every_case import every_case
 
 PAGE = (Path(__file__).parents[3] / "docs" / "spark-migration.md").read_text()
 ROW = re.compile(r"^\| `([\w.]+)` \| (\w[\w ]*) \|", re.M)
@@ -56,7 +55,7 @@ def outcome(side: str, name: str) -> str:
     return "warns" if any(name in warning for warning in options.warnings) else "accepted"
 
 
-@pytest.mark.parametrize(("side", "name", "word"), CASES, ids=[f"{side}-{name}" for side, name, _ in CASES])
+@every_case("side, name, word", CASES, lambda case: f"{case[0]}-{case[1]}")
 def test_an_option_does_what_the_page_says(side: str, name: str, word: str) -> None:
     wanted = word if word in ("refused", "warns") else "accepted"
     assert outcome(side, name) == wanted

@@ -15,6 +15,7 @@ from partita.spark.settings.options import (
     table_options,
 )
 from partita.spark.settings.positions import AtOffsets, AtTime, AtTimes, AtWord
+from support.every_case import every_case
 
 BASE = {"kafka.bootstrap.servers": "h:1", "subscribe": "t"}
 
@@ -37,8 +38,8 @@ def test_names_count_in_any_case() -> None:
     assert options.starting == AtWord("earliest")
 
 
-@pytest.mark.parametrize(
-    ("changes", "named"),
+@every_case(
+    "changes, named",
     [
         ({"subscribe": None}, "exactly one of subscribe, subscribePattern, assign"),
         ({"assign": '{"t":[0]}'}, "subscribe and assign"),

@@ -11,6 +11,7 @@ from partita.options import ConfigError
 from partita.spark.settings import table
 from partita.spark.settings.options import check_batch, check_stream, parse_sink, parse_source
 from partita.spark.settings.produce import produce_settings
+from support.every_case import every_case
 
 BEYOND = "99999999999999999999"
 NO_NUMBER = ("x", "", "1.5", "-2", BEYOND, "1_000x")
@@ -75,7 +76,7 @@ def cases(kinds: dict[str, str], client: list[str]) -> list[tuple[str, str]]:
     return [(name, value) for name in (*kinds, *client) for value in wrong_values(name, kinds)]
 
 
-@pytest.mark.parametrize(("name", "value"), cases(SOURCE, OF_BOTH + OF_SOURCE + list(table.CLIENT_NO_EFFECT)))
+@every_case("name, value", cases(SOURCE, OF_BOTH + OF_SOURCE + list(table.CLIENT_NO_EFFECT)))
 def test_no_read_begins_with_a_wrong_value(name: str, value: str) -> None:
     given = {"kafka.bootstrap.servers": "h:1", "subscribe": "t"}
     if name in ("subscribePattern", "assign", "view"):
@@ -87,9 +88,7 @@ def test_no_read_begins_with_a_wrong_value(name: str, value: str) -> None:
         check(parse_source(given | {name: value}))
 
 
-@pytest.mark.parametrize(
-    ("name", "value"), [case for case in cases({}, OF_BOTH + OF_SOURCE) if case[0] != "kafka.isolation.level"]
-)
+@every_case("name, value", [case for case in cases({}, OF_BOTH + OF_SOURCE) if case[0] != "kafka.isolation.level"])
 def test_a_wrong_value_of_the_client_fails_at_load(name: str, value: str) -> None:
     """In the user's thread, though the query would fail by itself: a stream starts in a thread of its own."""
     member = {"group": "g", "groupMode": "member"} if name in OF_MEMBER else {}
@@ -97,8 +96,8 @@ def test_a_wrong_value_of_the_client_fails_at_load(name: str, value: str) -> Non
         parse_source({"kafka.bootstrap.servers": "h:1", "subscribe": "t"} | member | {name: value})
 
 
-@pytest.mark.parametrize(
-    ("name", "value"),
+@every_case(
+    "name, value",
     [
         case
         for case in cases(SINK, OF_BOTH + OF_SINK + list(table.CLIENT_NO_EFFECT))

@@ -13,6 +13,7 @@ from partita.protocol.primitives import MalformedRequest
 from partita.transactions.contract import Record
 from partita.transactions.log_records import read_record, record_of
 from partita.transactions.model import STATES_BY_TEXT, State, Transaction
+from support.every_case import every_case
 
 VECTORS = Path(__file__).parents[2] / "vectors"
 CASES = [json.loads(line) for line in (VECTORS / "transaction-log-written.jsonl").read_text().splitlines()]
@@ -42,7 +43,7 @@ def record_in(case: dict[str, Any]) -> Record:
 
 
 @pytest.mark.case("TX-M02", "TX-M04", "TX-B06", "TX-T01")
-@pytest.mark.parametrize("case", WRITTEN, ids=lambda case: f"v{case['transaction_version']}-{case['given']['state']}")
+@every_case("case", WRITTEN, lambda case: f"v{case['transaction_version']}-{case['given']['state']}")
 def test_what_we_write_is_what_kafka_writes(case: dict[str, Any]) -> None:
     transaction, level = read(case["id"], case["given"]), case["transaction_version"]
     if "refused" in case:
@@ -61,7 +62,7 @@ def test_what_we_write_is_what_kafka_writes(case: dict[str, Any]) -> None:
 
 
 @pytest.mark.case("TX-M04", "TX-M08", "TX-N12")
-@pytest.mark.parametrize("case", [case for case in CASES if "loaded" in case], ids=lambda case: str(case["what"]))
+@every_case("case", [case for case in CASES if "loaded" in case], lambda case: str(case["what"]))
 def test_what_we_load_is_what_kafka_loads(case: dict[str, Any]) -> None:
     wanted = case["loaded"]
     if "fails" in wanted:

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
-
 from partita.transactions.model import State
+from support.every_case import every_case
 from support.transactions.world import T0, World
 
 ROOT = Path(__file__).parents[3]
@@ -53,7 +52,7 @@ def test_every_row_has_its_place() -> None:
     assert {f"KAFKA-{number}" for number in FAULTS} <= PLANTED
 
 
-@pytest.mark.parametrize(("file", "name"), [*TESTS.values(), *OF_4_3_1.values()])
+@every_case("file, name", [*TESTS.values(), *OF_4_3_1.values()])
 def test_the_named_test_is_there(file: str, name: str) -> None:
     assert name in (ROOT / file).read_text()
 

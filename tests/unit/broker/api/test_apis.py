@@ -10,6 +10,7 @@ from runpy import run_path
 import pytest
 
 from partita.broker.api.apis import SERVED, ServedApi
+from support.every_case import every_case
 
 TOOLS = Path(__file__).parents[4] / "tools"
 
@@ -38,7 +39,7 @@ def test_a_deviation_that_its_reader_cannot_understand_is_not_printed(text: str,
         list(sentences(source))
 
 
-@pytest.mark.parametrize("api", SERVED.values(), ids=lambda api: api.name)
+@every_case("api", SERVED.values(), lambda api: api.name)
 def test_a_handler_s_file_is_named_after_its_api_and_takes_its_request(api: ServedApi) -> None:
     module = api.module
     name = re.sub(r"(?<!^)(?=[A-Z])", "_", api.name).lower()

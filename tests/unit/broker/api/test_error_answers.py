@@ -6,13 +6,12 @@ import inspect
 import sys
 from typing import Any
 
-import pytest
-
 from partita.broker.api.apis import SERVED, ServedApi
 from partita.broker.api.error_answers import error_answer
 from partita.protocol.error_codes import ErrorCode
 from partita.protocol.messages import alter_replica_log_dirs, delete_groups, describe_groups, fetch, produce
 from partita.protocol.primitives import Message, Structure
+from support.every_case import every_case
 
 CODE = ErrorCode.COORDINATOR_NOT_AVAILABLE
 FILLED: dict[str, dict[str, Any]] = {
@@ -53,7 +52,7 @@ HAS_NO_PLACE = {("DescribeLogDirs", 1), ("DescribeLogDirs", 2)}
 """A refusal looks like a broker without folders, in Kafka too."""
 
 
-@pytest.mark.parametrize("api", SERVED.values(), ids=lambda api: api.name)
+@every_case("api", SERVED.values(), lambda api: api.name)
 def test_every_version_has_an_answer_for_errors(api: ServedApi) -> None:
     request = filled(api.request)
     for name, value in FILLED.get(api.name, {}).items():

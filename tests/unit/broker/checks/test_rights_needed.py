@@ -14,6 +14,7 @@ from partita.protocol.primitives import Message, Structure
 from support.broker.askers import forbid_all, raw_as, secured
 from support.broker.everything import GROUP, TOPIC, one_of_each
 from support.broker.raw import Raw
+from support.every_case import every_case
 
 OPEN_TO_ALL = {17, 18, 36, 60}
 """SaslHandshake, ApiVersions, SaslAuthenticate, DescribeCluster: nothing is needed."""
@@ -97,7 +98,7 @@ def test_whoever_has_no_right_is_told_nothing(broker: Broker, nobody: Raw, key: 
     assert refused <= REFUSALS, answer
 
 
-@pytest.mark.parametrize("api", SERVED.values(), ids=lambda api: api.name)
+@every_case("api", SERVED.values(), lambda api: api.name)
 def test_a_check_of_its_own_stands_beside_its_declaration(api: ServedApi) -> None:
     is_declared = any(isinstance(need, Checked) for need in api.declared.rights)
     assert is_declared == hasattr(api.module, "check_rights")
