@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import shutil
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -49,6 +50,12 @@ def _standstill(pytestconfig: pytest.Config) -> Iterator[None]:
     with subprocess.Popen([sys.executable, standstill.__file__, str(os.getpid())]) as child:
         yield
         child.terminate()
+
+
+def pytest_configure() -> None:
+    """Take SIGINT again: a job in the background of a shell ignores it, and so do the processes that tests start."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
