@@ -7,7 +7,7 @@ chosen by one of the eight models of faults.md 7.3. Used by the simulator and by
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import IntEnum
 from itertools import pairwise
 
@@ -76,11 +76,22 @@ class _Image:
 
     data: dict[int, bytearray]
     names: dict[str, int]
+    listed: dict[str, list[str]] = field(default_factory=dict)
+    """Directories that were listed since the last change of a name: a start lists each several times."""
 
     def copy(self) -> _Image:
         return _Image({inode: bytearray(data) for inode, data in self.data.items()}, dict(self.names))
 
+    def list(self, directory: str) -> list[str]:
+        if directory not in self.listed:
+            prefix = f"{directory}/" if directory else ""
+            inside = {name[len(prefix) :].partition("/")[0] for name in self.names if name.startswith(prefix)}
+            self.listed[directory] = sorted(inside)
+        return self.listed[directory].copy()
+
     def apply(self, change: _Change) -> None:
+        if not isinstance(change, _Write | _Truncate):
+            self.listed.clear()
         match change:
             case _Write(inode, position, written):
                 data = self.data.setdefault(inode, bytearray())
@@ -212,8 +223,7 @@ class FaultyStorage:
         return FaultyFile(self, name, inode)
 
     def list(self, directory: str) -> list[str]:
-        prefix = f"{directory}/" if directory else ""
-        return sorted({name[len(prefix) :].split("/", 1)[0] for name in self.live.names if name.startswith(prefix)})
+        return self.live.list(directory)
 
     def make_dir(self, directory: str) -> Sequence[str]:
         """Directories are name prefixes."""
