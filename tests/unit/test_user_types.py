@@ -20,11 +20,20 @@ ROOT = Path(__file__).resolve().parents[2]
 BLOCK = re.compile(r"(<!-- not run: [^>]+ -->\n)?```python\n(.*?)```", re.S)
 GIVEN = {"spark": "from pyspark.sql import SparkSession\nspark = SparkSession.builder.getOrCreate()\n"}
 """What the reader of a page has already; all have `bootstrap`, the address of a broker."""
-AS_A_SCRIPT = (
-    "--allow-untyped-defs", "--allow-incomplete-defs", "--allow-untyped-calls", "--allow-untyped-globals",
-    "--allow-any-generics",
-)  # fmt: skip
-"""What strictness asks of libraries rather than of a page's script."""
+MYPY = """
+[mypy]
+strict = True
+ignore_missing_imports = True
+follow_imports = silent
+
+[mypy-pages.*]
+disallow_untyped_defs = False
+disallow_incomplete_defs = False
+disallow_untyped_calls = False
+allow_untyped_globals = True
+disallow_any_generics = False
+"""
+"""Pages are scripts: for them, mypy does not ask what strictness asks of libraries."""
 
 PROGRAM = """
 from collections.abc import Iterable
@@ -129,75 +138,89 @@ Broker(num_partitions=3, auto_create_topics_enable=False, nodes=2)
 """
 
 
-@pytest.fixture
-def program(tmp_path: Path) -> Path:
-    path = tmp_path / "program.py"
-    path.write_text(PROGRAM)
-    return path
+WRONG = ['auto_ofset_reset="earliest"', 'max_poll_records="many"', 'cleint_id="x", linger=5, acs="all"']
+CLIENTS = ("Consumer", "AsyncConsumer", "Producer", "AsyncProducer", "Admin", "AsyncAdmin")
+
+
+@pytest.fixture(scope="module")
+def users(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder of what users write: the program, each client with each wrong option, and below it every page."""
+    folder = tmp_path_factory.mktemp("users")
+    (folder / "program.py").write_text(PROGRAM)
+    for number, wrong in enumerate(WRONG):
+        calls = "\n".join(f'{client}(client_id="c", {wrong})' for client in CLIENTS)
+        (folder / f"wrong_{number}.py").write_text(f"from partita import {', '.join(CLIENTS)}\n{calls}\n")
+    (folder / "pages").mkdir()
+    (folder / "pages" / "__init__.py").touch()
+    for path in (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))):
+        blocks = [block[2] for block in BLOCK.finditer(path.read_text()) if not block[1]]
+        if blocks:
+            page = folder / "pages" / f"{path.stem.replace('-', '_')}.py"
+            page.write_text('bootstrap: str = ""\n' + GIVEN.get(path.stem, "") + "\n".join(blocks))
+    return folder
+
+
+@pytest.fixture(scope="module")
+def said_by_mypy(users: Path) -> list[str]:
+    """The lines that mypy writes about all of it in one run, since each reads the package anew."""
+    (users / "mypy.ini").write_text(MYPY)
+    command = [sys.executable, "-m", "mypy", "--no-error-summary", "--hide-error-context"]
+    rest = ["--config-file", str(users / "mypy.ini"), "--cache-dir", str(users / "cache")]
+    files = sorted(map(str, users.rglob("*.py")))
+    environment = {"MYPYPATH": str(ROOT / "src"), "PATH": "/usr/bin:/bin"}
+    run = subprocess.run([*command, *rest, *files], capture_output=True, text=True, env=environment, cwd=users)
+    assert not run.stderr
+    return run.stdout.splitlines()
+
+
+@pytest.fixture(scope="module")
+def found_by_pyright(users: Path) -> dict[str, list[dict[str, Any]]]:
+    """The errors that pyright finds in its strict mode, by file."""
+    config = users / "pyrightconfig.json"
+    config.write_text(
+        json.dumps({"typeCheckingMode": "strict", "extraPaths": [str(ROOT / "src")], "include": ["*.py"]})
+    )
+    command = [sys.executable, "-m", "basedpyright", "--outputjson", "-p", str(config), "--pythonpath", sys.executable]
+    told = json.loads(subprocess.run(command, capture_output=True, text=True).stdout)
+    errors: dict[str, list[dict[str, Any]]] = {}
+    for one in told["generalDiagnostics"]:
+        if one["severity"] == "error":
+            errors.setdefault(Path(one["file"]).name, []).append(one)
+    return errors
 
 
 def marked_lines() -> set[int]:
     return {number for number, line in enumerate(PROGRAM.splitlines(), 1) if line.endswith("# error")}
 
 
-def mypy(cache: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "mypy", "--strict", "--no-error-summary", "--hide-error-context", *arguments]
-    rest = ["--follow-imports", "silent", "--config-file", "", "--cache-dir", str(cache)]
-    return subprocess.run([*command, *rest], capture_output=True, text=True, env=environment())
-
-
-def environment() -> dict[str, str]:
-    return {"MYPYPATH": str(ROOT / "src"), "PATH": "/usr/bin:/bin"}
-
-
-def test_mypy_strict_passes_what_is_right_and_finds_what_is_wrong(program: Path, tmp_path: Path) -> None:
-    told = mypy(tmp_path / "cache", str(program)).stdout
-    found = {int(number) for number in re.findall(rf"^{re.escape(str(program))}:(\d+): error", told, re.M)}
-    assert found == marked_lines(), told
-
-
-WRONG = ['auto_ofset_reset="earliest"', 'max_poll_records="many"', 'cleint_id="x", linger=5, acs="all"']
+def test_mypy_strict_passes_what_is_right_and_finds_what_is_wrong(said_by_mypy: list[str]) -> None:
+    found = {int(line.split(":")[1]) for line in said_by_mypy if re.match(r"program\.py:\d+: error", line)}
+    assert found == marked_lines(), said_by_mypy
 
 
 @pytest.mark.parametrize("wrong", WRONG)
-def test_the_answer_to_a_wrong_option_is_short(wrong: str, tmp_path: Path) -> None:
+def test_the_answer_to_a_wrong_option_is_short(
+    wrong: str, said_by_mypy: list[str], found_by_pyright: dict[str, list[dict[str, Any]]]
+) -> None:
     """Finding 8 of the newcomer: mypy wrote 49,558 characters, for eight overloads that list every option."""
-    path = tmp_path / "wrong.py"
-    clients = ("Consumer", "AsyncConsumer", "Producer", "AsyncProducer", "Admin", "AsyncAdmin")
-    calls = "\n".join(f'{client}(client_id="c", {wrong})' for client in clients)
-    path.write_text(f"from partita import {', '.join(clients)}\n{calls}\n")
-    told = mypy(tmp_path / "cache", str(path)).stdout
-    for number in range(2, 2 + len(clients)):
-        answer = "".join(line for line in told.splitlines() if f"wrong.py:{number}:" in line)
+    file = f"wrong_{WRONG.index(wrong)}.py"
+    for number in range(2, 2 + len(CLIENTS)):
+        answer = "".join(line for line in said_by_mypy if line.startswith(f"{file}:{number}:"))
         assert "error" in answer
         assert len(answer) <= 1_500
-    errors = pyright(path)
-    assert {one["range"]["start"]["line"] for one in errors} == set(range(1, 1 + len(clients)))
+    errors = found_by_pyright[file]
+    assert {one["range"]["start"]["line"] for one in errors} == set(range(1, 1 + len(CLIENTS)))
     assert all(len(one["message"].splitlines()) <= 3 for one in errors), errors
 
 
-def test_pyright_strict_passes_what_is_right_and_finds_what_is_wrong(program: Path) -> None:
-    errors = pyright(program)
+def test_pyright_strict_passes_what_is_right_and_finds_what_is_wrong(
+    found_by_pyright: dict[str, list[dict[str, Any]]],
+) -> None:
+    errors = found_by_pyright["program.py"]
     found = {one["range"]["start"]["line"] + 1 for one in errors}
     assert found == marked_lines(), [one["message"][:300] for one in errors]
 
 
-def pyright(path: Path) -> list[dict[str, Any]]:
-    """The errors that pyright, in its strict mode, finds in the folder of a program."""
-    config = path.with_name("pyrightconfig.json")
-    config.write_text(json.dumps({"typeCheckingMode": "strict", "extraPaths": [str(ROOT / "src")]}))
-    command = [sys.executable, "-m", "basedpyright", "--outputjson", "-p", str(config), "--pythonpath", sys.executable]
-    told = json.loads(subprocess.run(command, capture_output=True, text=True).stdout)
-    return [one for one in told["generalDiagnostics"] if one["severity"] == "error"]
-
-
-def test_the_programs_of_every_page_pass_mypy_strict(tmp_path: Path) -> None:
-    pages = []
-    for path in (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))):
-        blocks = [block[2] for block in BLOCK.finditer(path.read_text()) if not block[1]]
-        if blocks:
-            pages.append(tmp_path / f"{path.stem.replace('-', '_')}.py")
-            pages[-1].write_text('bootstrap: str = ""\n' + GIVEN.get(path.stem, "") + "\n".join(blocks))
-    assert len(pages) >= 12, "the pages with Python"
-    told = mypy(tmp_path / "cache", *AS_A_SCRIPT, "--ignore-missing-imports", *map(str, pages)).stdout
-    assert told == "", told
+def test_the_programs_of_every_page_pass_mypy_strict(users: Path, said_by_mypy: list[str]) -> None:
+    assert len(list((users / "pages").iterdir())) > 12, "the pages with Python"
+    assert not [line for line in said_by_mypy if line.startswith("pages/")]
