@@ -62,6 +62,9 @@ class What(StrEnum):
     ASSIGNMENT_TOO_LARGE = "assignment could not be stored"
     DID_NOT_REVOKE = "member did not give partitions up in time"
     TOPICS_CHANGED = "subscribed topics changed"
+    TOPIC_CREATED = "subscribed topic created"
+    TOPIC_DELETED = "subscribed topic deleted"
+    CONVERTED = "group changed its protocol"
     LOADED_UNASSIGNED = "loaded in a generation without an assignment"
     LOADED_OVER_SIZE = "loaded with more members than group.max.size"
 

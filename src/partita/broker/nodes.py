@@ -73,6 +73,8 @@ class Cluster:
             self.notes.disk(what, **details)
         store.on_notice = self.notes.disk
         self.catalogue = TopicCatalogue(store, config, new_uuid or random_uuid)
+        self.catalogue.on_created(lambda topic: self.notes.topics_changed([(topic.name, len(topic.partitions))]))
+        self.catalogue.on_deleted(lambda topics: self.notes.topics_changed((topic.name, 0) for topic in topics))
         first = config.int("node.id")
         self.nodes: dict[int, Node] = {node_id: Node(node_id) for node_id in range(first, first + node_count)}
         self.is_running = False

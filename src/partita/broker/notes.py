@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import logging
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from itertools import islice
 from typing import TYPE_CHECKING, Any, TextIO
@@ -23,6 +23,9 @@ KEPT = 10_000
 KEPT_WITH_MEMBERS = 500
 """How many notes keep the members of their group; older ones lose these, so that large groups do not fill memory."""
 
+TOPICS_PER_SECOND = 20
+"""Notes of topics in one second at most: a client that creates thousands does not push out the notes of groups."""
+
 
 class Notes:
     """The latest facts, oldest first. Every one is a dict of plain values with `note` (its kind), `wall_ms`, `seq`."""
@@ -34,6 +37,7 @@ class Notes:
         self._listeners: list[Callable[[dict[str, Any]], None]] = []
         self._file: TextIO | None = None
         self._next_seq = 0
+        self._topics_second = self._topics_noted = 0
 
     def write_to(self, path: str) -> None:
         """Also append every note to this file, one JSON object a line."""
@@ -47,6 +51,15 @@ class Notes:
     def control(self, what: str, **details: Any) -> None:
         """Note something that was caused from outside."""
         self._add({"note": "Control", "what": what, **details})
+
+    def topics_changed(self, changes: Iterable[tuple[str, int]]) -> None:
+        """Note topics with their number of partitions, 0 if deleted; of many that change at once, the first ones."""
+        second = self._clock.now().wall_ms // 1000
+        if second != self._topics_second:
+            self._topics_second, self._topics_noted = second, 0
+        for topic, partitions in islice(changes, TOPICS_PER_SECOND - self._topics_noted):
+            self._topics_noted += 1
+            self._add({"note": "TopicChanged", "topic": topic, "partitions": partitions})
 
     def trace(self, kind: str, group_id: str, **details: Any) -> None:
         """Note a request of a traced group, or its answer."""

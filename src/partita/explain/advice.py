@@ -11,11 +11,13 @@ from typing import NamedTuple
 from partita.explain import patterns
 from partita.explain.account import Account, Cause
 from partita.explain.facts import Member
-from partita.explain.wording import duration, listed
+from partita.explain.wording import agree, duration, listed
 from partita.wording import What, count
 
 JOIN_WAIT_MS = 10_000
 """A join phase that waits longer than this for a member is worth a word."""
+UNNEEDED_MOVES = "unneeded moves"
+"""The name of the advice about the assignor: it holds for the group, whatever began a rebalance."""
 ASSIGNORS_THAT_STICK = ("sticky", "cooperative-sticky", "uniform")
 
 
@@ -27,9 +29,13 @@ class Row(NamedTuple):
     sentence: Callable[[Account], str]
 
 
-def advice_for(account: Account) -> str:
-    """The sentence of the first row that applies; empty if nothing needs to be done."""
-    return next((row.sentence(account) for row in ADVICE if row.applies(account)), "")
+def advice_for(account: Account, *, is_last: bool = True) -> str:
+    """The sentence of the first row that applies; empty if nothing needs to be done.
+
+    Advice about the assignor is given once for each group, with its last rebalance.
+    """
+    row = next((row for row in ADVICE if row.applies(account)), None)
+    return "" if row is None or (row.name == UNNEEDED_MOVES and not is_last) else row.sentence(account)
 
 
 # -- when ------------------------------------------------------------------------------------------------------------
@@ -69,8 +75,10 @@ def _cause(account: Account, *whats: What) -> Cause:
     return next(cause for cause in account.causes if cause.what in whats)
 
 
-def _who(account: Account, *whats: What) -> str:
-    return _cause(account, *whats).who or "the member"
+def _about(account: Account, text: str, *whats: What) -> str:
+    """The text with `WHO` as the members with such a cause; `{one|several}` in it agrees with their number."""
+    names = list(dict.fromkeys(cause.who or "the member" for cause in account.causes if cause.what in whats))
+    return agree(text, len(names)).replace("WHO", listed(names))
 
 
 def _member(account: Account, cause: Cause) -> Member | None:
@@ -89,6 +97,17 @@ def _session_limit(account: Account) -> str:
     return "" if limit is None else f" (now {duration(limit)})"
 
 
+def _storm(account: Account) -> str:
+    if account.is_incremental:
+        return (
+            "Give each member a group.instance.id, so that its restart within the session timeout needs no rebalance."
+        )
+    return (
+        "Start members together and raise group.initial.rebalance.delay.ms on the broker, or use static members, so"
+        " that many changes become one rebalance."
+    )
+
+
 def _slowest(account: Account) -> str:
     return next(p.waited_for for p in account.phases if p.name == "join" and p.waited_for)
 
@@ -101,9 +120,11 @@ ADVICE: tuple[Row, ...] = (
     Row(
         "poll too late",
         _caused_by(What.POLLED_TOO_LATE),
-        lambda a: (
-            f"Find the batch that kept {_who(a, What.POLLED_TOO_LATE)} busy; then lower max.poll.records, raise"
-            f" max.poll.interval.ms{_poll_limit(a)}, or pause the partitions and keep polling while a batch runs."
+        lambda a: _about(
+            a,
+            "Find the {batch|batches} that kept WHO busy; then lower max.poll.records, raise"
+            f" max.poll.interval.ms{_poll_limit(a)}, or pause the partitions and keep polling while a batch runs.",
+            What.POLLED_TOO_LATE,
         ),
     ),
     Row(
@@ -133,56 +154,66 @@ ADVICE: tuple[Row, ...] = (
     Row(
         "storm",
         _pattern(patterns.STORM),
-        lambda a: (
-            "Start members together and raise group.initial.rebalance.delay.ms on the broker, or use static members, so"
-            " that many changes become one rebalance."
-        ),
+        _storm,
     ),
     Row(
         "same member expired again",
         lambda a: _caused_by(What.EXPIRED)(a) and _again(a),
-        lambda a: (
-            f"Look at {_who(a, What.EXPIRED)}'s host for long pauses (memory, swap, garbage collection) and at its"
-            f" network; raise session.timeout.ms{_session_limit(a)} only if the pauses cannot be removed."
+        lambda a: _about(
+            a,
+            "Look at the {host|hosts} of WHO for long pauses (memory, swap, garbage collection) and at {its|their}"
+            f" network; raise session.timeout.ms{_session_limit(a)} only if the pauses cannot be removed.",
+            What.EXPIRED,
         ),
     ),
     Row(
         "session expired",
         _caused_by(What.EXPIRED),
-        lambda a: (
-            f"See whether the process of {_who(a, What.EXPIRED)} crashed, was killed, or stood still for longer than"
-            f" session.timeout.ms{_session_limit(a)}."
+        lambda a: _about(
+            a,
+            "See whether the {process|processes} of WHO crashed, {was|were} killed, or stood still for longer than"
+            f" session.timeout.ms{_session_limit(a)}.",
+            What.EXPIRED,
         ),
     ),
     Row(
         "gone, and the log does not say how",
         _caused_by(What.GONE),
-        lambda a: (
-            f"The log of {_who(a, What.GONE)} says whether it was stopped; if it was not, check its host and network."
+        lambda a: _about(
+            a,
+            "The {log|logs} of WHO {says|say} whether {it was|they were} stopped; if not, check {its host|their hosts}"
+            " and network.",
+            What.GONE,
         ),
     ),
     Row(
         "did not rejoin",
         _caused_by(What.DID_NOT_REJOIN),
-        lambda a: (
-            f"{_who(a, What.DID_NOT_REJOIN)} sends heartbeats but did not call poll in time: find what blocks its"
-            " processing thread, or lower max.poll.records."
+        lambda a: _about(
+            a,
+            "WHO {sends|send} heartbeats but did not call poll in time: find what blocks {its|their} processing"
+            " {thread|threads}, or lower max.poll.records.",
+            What.DID_NOT_REJOIN,
         ),
     ),
     Row(
         "did not sync",
         _caused_by(What.DID_NOT_SYNC),
-        lambda a: (
-            f"{_who(a, What.DID_NOT_SYNC)} joined but never fetched its assignment: check whether it was killed or"
-            " paused during the rebalance."
+        lambda a: _about(
+            a,
+            "WHO joined but never fetched {its assignment|their assignments}: check whether {it was|they were} killed"
+            " or paused during the rebalance.",
+            What.DID_NOT_SYNC,
         ),
     ),
     Row(
         "did not revoke",
         _caused_by(What.DID_NOT_REVOKE),
-        lambda a: (
-            f"{_who(a, What.DID_NOT_REVOKE)} did not give its partitions up in time: shorten its work per poll and its"
-            " on-revoked callback."
+        lambda a: _about(
+            a,
+            "WHO did not give {its|their} partitions up in time: shorten {its|their} work per poll and {its|their}"
+            " on-revoked {callback|callbacks}.",
+            What.DID_NOT_REVOKE,
         ),
     ),
     Row(
@@ -207,14 +238,6 @@ ADVICE: tuple[Row, ...] = (
         ),
     ),
     Row(
-        "unneeded moves",
-        _moves_too_much,
-        lambda a: (
-            f"{_unneeded(a)} changed owner without need: cooperative-sticky or KIP-848 (group.protocol=consumer) would"
-            " leave them where they were."
-        ),
-    ),
-    Row(
         "subscription differs between members",
         _caused_by(What.SUBSCRIPTION_CHANGED),
         lambda a: (
@@ -225,9 +248,19 @@ ADVICE: tuple[Row, ...] = (
     Row(
         "static member fenced",
         lambda a: _caused_by(What.STATIC_REPLACED)(a) and _again(a),
+        lambda a: _about(
+            a,
+            "Two processes may use the instance {id|ids} WHO: each start fences the other, so give every process its"
+            " own group.instance.id.",
+            What.STATIC_REPLACED,
+        ),
+    ),
+    Row(
+        UNNEEDED_MOVES,
+        _moves_too_much,
         lambda a: (
-            f"Two processes may use the instance id {_who(a, What.STATIC_REPLACED)}: each start fences the other, so"
-            " give every process its own group.instance.id."
+            f"{_unneeded(a)} changed owner without need: cooperative-sticky or KIP-848 (group.protocol=consumer) would"
+            " leave them where they were."
         ),
     ),
 )

@@ -33,7 +33,7 @@ def explain(facts: Iterable[Fact]) -> tuple[Account, ...]:
         for step in history.steps():
             account = _account(step)
             account = replace(account, patterns=patterns_of([*accounts[-PATTERNS_LOOK_BACK:], account]))
-            account = replace(account, advice=advice_for(account))
+            account = replace(account, advice=advice_for(account, is_last=step.until_ms is None))
             accounts.append(replace(account, headline=headline_of(account), story=story_of(account)))
         found += accounts
     return tuple(sorted(found, key=lambda account: account.ended_ms))

@@ -115,11 +115,13 @@ class Committed:
     at_ms: int
     partition: Partition
     offset: int
+    pace_ms: int | None = None
+    """The longest time between two of the last commits up to this one, if those before it may have been dropped."""
 
 
 @dataclass(frozen=True, slots=True)
 class PartitionsCounted:
-    """A topic was seen to have this many partitions."""
+    """A topic was seen to have this many partitions; 0 if it did not exist, or was deleted."""
 
     at_ms: int
     topic: str
@@ -143,6 +145,8 @@ class CoordinatorLoaded:
     at_ms: int
     sure: Sure
     place: str = ""
+    shard: tuple[int, int] = (0, 1)
+    """The partition of the group log, and how many it has: only its groups were loaded."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 
 from partita.explain.facts import (
     Assigned,
@@ -21,6 +22,16 @@ from partita.explain.facts import (
     Sure,
 )
 
+PACED_COMMITS = 20
+"""The pace of a member is that of its last commits: an idle minute a week ago says nothing of its last one."""
+COMMITS_FOR_A_PACE = 3
+
+
+def pace_of(times_ms: Sequence[int]) -> int | None:
+    """The longest time between two of the last twenty of these commits; None if there are fewer than three."""
+    last = times_ms[-PACED_COMMITS:]
+    return max(b - a for a, b in pairwise(last)) if len(last) >= COMMITS_FOR_A_PACE else None
+
 
 @dataclass(frozen=True, slots=True)
 class Commits:
@@ -28,6 +39,14 @@ class Commits:
 
     times_ms: tuple[int, ...]
     offsets: tuple[int, ...]
+    paces_ms: tuple[int | None, ...] = ()
+    """Where commits were dropped, the pace at each that was kept."""
+
+    def pace_ms(self, since_ms: int, upto_ms: int) -> int | None:
+        """The pace at the last commit in this time; None if it is not known."""
+        first, end = bisect_left(self.times_ms, since_ms), bisect_right(self.times_ms, upto_ms)
+        kept = [pace for pace in self.paces_ms[first:end] if pace is not None]
+        return kept[-1] if kept else pace_of(self.times_ms[first:end])
 
     def last_upto(self, at_ms: int) -> int | None:
         """The index of the last commit at or before this time."""
@@ -141,9 +160,9 @@ def histories(facts: Iterable[Fact]) -> list[History]:
             replaced=tuple(sorted(replaced[group], key=lambda r: r.at_ms)),
             loads=tuple(sorted((ld for ld in loads if ld.group in ("", group)), key=lambda ld: ld.at_ms)),
             forgotten=tuple(forgotten[group]),
-            commits={partition: _ordered(found) for partition, found in commits[group].items()},
+            commits={partition: _paced(found) for partition, found in commits[group].items()},
             ends=ended,
-            counts=tuple(counts),
+            counts=tuple(sorted(counts, key=lambda c: c.at_ms)),
         )
         for group, some in assigned.items()
     ]
@@ -152,6 +171,14 @@ def histories(facts: Iterable[Fact]) -> list[History]:
 def _ordered(facts: Sequence[Committed] | Sequence[EndSeen]) -> Commits:
     known = sorted({(fact.at_ms, fact.offset) for fact in facts})
     return Commits(tuple(at_ms for at_ms, _ in known), tuple(offset for _, offset in known))
+
+
+def _paced(facts: Sequence[Committed]) -> Commits:
+    paces = {(fact.at_ms, fact.offset): fact.pace_ms for fact in facts if fact.pace_ms is not None}
+    ordered = _ordered(facts)
+    if not paces:
+        return ordered
+    return replace(ordered, paces_ms=tuple(map(paces.get, zip(ordered.times_ms, ordered.offsets, strict=True))))
 
 
 def _merged(assigned: Sequence[Assigned], replaced: Sequence[Replaced]) -> tuple[Assigned, ...]:

@@ -58,12 +58,12 @@ def _generations(accounts: Sequence[Account]) -> tuple[int, ...]:
 
 def _storm(history: Sequence[Account]) -> Iterator[Pattern]:
     members = (*history[-1].members, *history[-1].members_before)
-    session_ms = max((m.session_timeout_ms or 0 for m in members), default=0) or SESSION_DEFAULT_MS
-    recent = _within(history, session_ms)
-    if len(recent) >= STORM_MIN:
+    session_ms = max((m.session_timeout_ms or 0 for m in members), default=0)
+    recent = _within(history, session_ms or SESSION_DEFAULT_MS)
+    if len(recent) >= STORM_MIN and not any(c.what is What.CONVERTED for a in recent for c in a.causes):
         span = duration(recent[-1].ended_ms - recent[0].ended_ms)
-        text = f"{count(len(recent), 'rebalance')} came within {span}, which is less than one session timeout"
-        yield Pattern(STORM, text, _generations(recent))
+        known = ", which is less than one session timeout" if session_ms else ""  # a KIP-848 log does not hold it
+        yield Pattern(STORM, f"{count(len(recent), 'rebalance')} came within {span}{known}", _generations(recent))
 
 
 def _flapping(history: Sequence[Account]) -> Iterator[Pattern]:

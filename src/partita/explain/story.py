@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 
 from partita.explain.account import Account, Cause, Unread
-from partita.explain.facts import Member, Sure
-from partita.explain.wording import duration, listed, partition_name, sentence
+from partita.explain.facts import Sure
+from partita.explain.wording import agree, duration, listed, partition_name, sentence
 from partita.wording import What, count
 
 SENTENCES_MAX = 6
@@ -59,119 +59,149 @@ def _clause(account: Account, causes: Sequence[Cause]) -> str:
     groups: dict[tuple[What, Sure], list[Cause]] = {}
     for cause in causes:
         groups.setdefault((cause.what, cause.sure), []).append(cause)
-    clauses = [_say(account, some) for some in groups.values()]
+    clauses = [_VERBS[some[0].what](account, some) for some in groups.values()]
     if len(clauses) > 3:
         return f"{', '.join(clauses[:2])}, and {count(len(clauses) - 2, 'more cause')} followed"
     return clauses[0] if len(clauses) == 1 else f"{', '.join(clauses[:-1])}, and {clauses[-1]}"
 
 
-def _say(account: Account, causes: Sequence[Cause]) -> str:
-    return _VERBS[causes[0].what](account, causes)
+def _names(causes: Sequence[Cause]) -> list[str]:
+    return list(dict.fromkeys(cause.who or "a member" for cause in causes))
 
 
-def _who(causes: Sequence[Cause]) -> str:
-    return listed(list(dict.fromkeys(cause.who or "a member" for cause in causes)))
+def _say(causes: Sequence[Cause], text: str) -> str:
+    """The members and what they did; `{one|several}` in the text agrees with their number."""
+    names = _names(causes)
+    return f"{listed(names)} {agree(text, len(names))}"
 
 
-def _do(text: str, unsure: str | None = None) -> Callable[[Account, Sequence[Cause]], str]:
-    """A sentence about the members; `unsure` is how an inferred cause is put."""
-
-    def say(account: Account, causes: Sequence[Cause]) -> str:
-        chosen = unsure if unsure is not None and causes[0].sure in (Sure.INFERRED, Sure.UNKNOWN) else text
-        return f"{_who(causes)} {chosen}"
-
-    return say
+def _do(text: str) -> Callable[[Account, Sequence[Cause]], str]:
+    return lambda account, causes: _say(causes, text)
 
 
 def _fixed(text: str) -> Callable[[Account, Sequence[Cause]], str]:
     return lambda account, causes: text
 
 
-def _member_of(account: Account, cause: Cause) -> Member | None:
-    members = (*account.members_before, *account.members)
-    return next((member for member in members if member.member_id == cause.member_id), None)
+def _noticed(causes: Sequence[Cause]) -> str:
+    """The members that began the rebalance because of it, if they are known."""
+    known = [cause for cause in causes if cause.who]
+    return f", and {listed(_names(known))} noticed" if known else ""
 
 
-def _limit(account: Account, cause: Cause, name: str) -> str:
-    member = _member_of(account, cause)
-    limit = None if member is None else getattr(member, name)
+def _details(causes: Sequence[Cause]) -> list[str]:
+    return list(dict.fromkeys(cause.detail for cause in causes if cause.detail))
+
+
+def _limit(account: Account, causes: Sequence[Cause], name: str) -> str:
+    """The limit of these members as a duration; empty if it is unknown or they have different ones."""
+    members = {member.member_id: member for member in (*account.members_before, *account.members)}
+    limits = {getattr(members.get(cause.member_id), name, None) for cause in causes}
+    limit = limits.pop() if len(limits) == 1 else None
     return "" if limit is None else duration(limit)
 
 
+def _is_unsure(causes: Sequence[Cause]) -> bool:
+    return causes[0].sure in (Sure.INFERRED, Sure.UNKNOWN)
+
+
 def _expired(account: Account, causes: Sequence[Cause]) -> str:
-    limit = _limit(account, causes[0], "session_timeout_ms")
-    for_long = f" for its session timeout of {limit}" if limit and len(causes) == 1 else " for the session timeout"
-    if causes[0].sure in (Sure.INFERRED, Sure.UNKNOWN):
-        return f"{_who(causes)} probably crashed, stood still or was cut off: it was silent{for_long}"
-    return f"{_who(causes)} was silent{for_long} and was removed"
+    limit = _limit(account, causes, "session_timeout_ms")
+    session = f"{{its session timeout|their session timeouts}}{f' of {limit}' if limit else ''}"
+    if _is_unsure(causes):
+        crashed = "probably crashed, stood still or {was|were} cut off"
+        return _say(causes, f"{crashed}: {{it was|they were}} silent for {session}")
+    return _say(causes, f"{{was|were}} silent for {session} and {{was|were}} removed")
 
 
 def _polled_late(account: Account, causes: Sequence[Cause]) -> str:
-    limit = _limit(account, causes[0], "rebalance_timeout_ms")
+    limit = _limit(account, causes, "rebalance_timeout_ms")
     text = f"did not poll for {limit}" if limit else "did not poll within max.poll.interval.ms"
-    if causes[0].sure in (Sure.INFERRED, Sure.UNKNOWN):
-        return f"{_who(causes)} probably {text} and left"
-    return f"{_who(causes)} {text} and left"
+    return _say(causes, f"{'probably ' if _is_unsure(causes) else ''}{text} and left")
 
 
 def _replaced(account: Account, causes: Sequence[Cause]) -> str:
     if account.generation == account.previous_generation:
-        return f"{_who(causes)} was restarted and took its old place without a rebalance"
-    if causes[0].sure is Sure.UNKNOWN:
-        return f"{_who(causes)} came back under a new member id"
-    return f"{_who(causes)} was restarted during or before the rebalance"
+        text = "{was restarted and took its old place|were restarted and took their old places} without a rebalance"
+    elif causes[0].sure is Sure.UNKNOWN:
+        text = "came back under {a new member id|new member ids}"
+    else:
+        text = "{was|were} restarted during or before the rebalance"
+    return _say(causes, text)
 
 
 def _joined(account: Account, causes: Sequence[Cause]) -> str:
     if account.previous_generation is None and causes[0].sure is Sure.UNKNOWN:
-        verb = "is" if len(causes) == 1 else "are"
-        return f"{_who(causes)} {verb} in the group, and nothing is known of the time before"
-    return f"{_who(causes)} joined"
+        return _say(causes, "{is|are} in the group, and nothing is known of the time before")
+    if account.previous_generation is None and account.generation == 1 and not account.is_incremental:
+        return _say(causes, "joined: the group's first {member|members}")
+    return _say(causes, "joined")
 
 
 def _resubscribed(account: Account, causes: Sequence[Cause]) -> str:
-    detail = f" ({causes[0].detail})" if causes[0].detail and len(causes) == 1 else ""
-    return f"{_who(causes)} changed its subscription{detail}"
+    details = _details(causes)
+    detail = f" ({details[0]})" if len(details) == 1 else ""
+    return _say(causes, f"changed {{its subscription|their subscriptions}}{detail}")
 
 
 def _more_partitions(account: Account, causes: Sequence[Cause]) -> str:
-    if causes[0].sure is Sure.TOLD:
-        what = (
-            f"partitions were added ({causes[0].detail})" if causes[0].detail else "the partitions of a topic changed"
-        )
-        return f"{what}, and {_who(causes)} noticed"
-    return f"partitions were added: {causes[0].detail}"
+    new = listed(_details(causes))
+    if noticed := _noticed(causes):
+        return f"{f'partitions were added ({new})' if new else 'the partitions of a topic changed'}{noticed}"
+    return f"partitions were added: {new}" if new else "the partitions of a topic changed"
+
+
+def _topics(text: str) -> Callable[[Account, Sequence[Cause]], str]:
+    def say(account: Account, causes: Sequence[Cause]) -> str:
+        names = _details(causes)
+        probably = "probably " if _is_unsure(causes) else ""
+        topics, were = agree("{topic|topics}", len(names)), agree("{was|were}", len(names))
+        return f"{topics} {listed(names)} {were} {probably}{text}{_noticed(causes)}"
+
+    return say
+
+
+def _other_topics(account: Account, causes: Sequence[Cause]) -> str:
+    return f"the subscribed topics changed{_noticed(causes)}"
 
 
 def _given_up(account: Account, causes: Sequence[Cause]) -> str:
     if causes[0].sure is Sure.TOLD:
-        return f"{_who(causes)} had given partitions up, so that their new owners could take them"
-    return f"{causes[0].detail} had been given up, and the new owners took over"
+        return _say(causes, "had given partitions up, so that their new owners could take them")
+    return f"{listed(_details(causes))} had been given up, and the new owners took over"
+
+
+def _assignor(account: Account, causes: Sequence[Cause]) -> str:
+    details = _details(causes)
+    return f"the group changed its assignor{f' {details[0]}' if len(details) == 1 else ''}"
 
 
 _VERBS: dict[What, Callable[[Account, Sequence[Cause]], str]] = {
     What.JOINED: _joined,
-    What.LEFT: _do("left", "left"),
+    What.LEFT: _do("left"),
     What.EXPIRED: _expired,
-    What.EVICTED: _do("was removed by an administrator"),
+    What.EVICTED: _do("{was|were} removed by an administrator"),
     What.SUBSCRIPTION_CHANGED: _resubscribed,
-    What.PROTOCOLS_CHANGED: _fixed("the group changed its assignor"),
+    What.PROTOCOLS_CHANGED: _assignor,
     What.PARTITIONS_CHANGED: _more_partitions,
     What.PARTITIONS_GIVEN_UP: _given_up,
     What.ENFORCED: _do("asked for a rebalance"),
     What.LEADER_REJOINED: _do("rejoined as group leader, which begins a rebalance"),
     What.MEMBER_REJOINED: _do("rejoined with other metadata"),
     What.STATIC_REPLACED: _replaced,
-    What.DID_NOT_REJOIN: _do("did not rejoin in time and was removed"),
-    What.DID_NOT_SYNC: _do("did not fetch its assignment in time and was removed"),
-    What.REFUSED_FULL: _do("was refused, because the group is full"),
+    What.DID_NOT_REJOIN: _do("did not rejoin in time and {was|were} removed"),
+    What.DID_NOT_SYNC: _do("did not fetch {its assignment|their assignments} in time and {was|were} removed"),
+    What.REFUSED_FULL: _do("{was|were} refused, because the group is full"),
     What.ASSIGNMENT_TOO_LARGE: _fixed("the assignment was too large to be stored"),
-    What.DID_NOT_REVOKE: _do("did not give its partitions up in time and was removed"),
-    What.TOPICS_CHANGED: _fixed("the subscribed topics changed"),
+    What.DID_NOT_REVOKE: _do("did not give {its|their} partitions up in time and {was|were} removed"),
+    What.TOPICS_CHANGED: _other_topics,
+    What.TOPIC_CREATED: _topics("created"),
+    What.TOPIC_DELETED: _topics("deleted"),
+    What.CONVERTED: lambda account, causes: f"the group changed to {causes[0].detail}",
     What.LOADED_UNASSIGNED: _fixed("the coordinator restarted in the middle of a rebalance"),
     What.LOADED_OVER_SIZE: _fixed("the coordinator restarted and found more members than group.max.size"),
     What.POLLED_TOO_LATE: _polled_late,
-    What.GONE: _do("is gone: it left or its session expired", "is gone: it left or its session expired"),
+    What.GONE: _do("{is|are} gone: {it left or its session|they left or their sessions} expired"),
     What.COORDINATOR_MOVED: _fixed("the coordinator moved or restarted"),
     What.UNEXPLAINED: _fixed("a member rejoined although nothing visible changed"),
 }
@@ -202,7 +232,10 @@ def _evidence(account: Account) -> str:
     if cause.sure is Sure.TOLD or not cause.evidence:
         return ""
     ways = {Sure.SEEN: "Seen in the group's log", Sure.INFERRED: "Inferred", Sure.UNKNOWN: "Not known for sure"}
-    return f"{ways[cause.sure]}: {'; '.join(cause.evidence[:2])}"
+    # Several members with one fate: the evidence is that of one of them, so it is named.
+    others = any(c.what is cause.what and c.who != cause.who for c in account.causes)
+    of_whom = f" of {cause.who}" if others and cause.who else ""
+    return f"{ways[cause.sure]}{of_whom}: {'; '.join(cause.evidence[:2])}"
 
 
 def _waiting(account: Account) -> str:
@@ -250,12 +283,12 @@ def _cost(account: Account) -> str:
     spans = sorted((span for span in account.unread if span.ms), key=lambda span: -(span.ms or 0))
     waiting = [span for span in account.unread if span.to_ms is None]
     if waiting:
-        return f"Nobody reads {_names(waiting)} since {clock(min(span.from_ms for span in waiting))}"
+        return f"Nobody reads {_partitions(waiting)} since {clock(min(span.from_ms for span in waiting))}"
     if not spans:
         return ""
     most = spans[0].ms or 0
     longest = [span for span in spans if (span.ms or 0) >= ALIKE * most]
-    text = f"Nobody read {_names(longest)} for {duration(most)}"
+    text = f"Nobody read {_partitions(longest)} for {duration(most)}"
     if others := spans[len(longest) :]:
         text += f"; {count(len(others), 'other partition')} paused for {_up_to(others)}{duration(others[0].ms or 0)}"
     if gained := sum(span.lag_gained or 0 for span in spans):
@@ -269,7 +302,7 @@ def _up_to(spans: Sequence[Unread]) -> str:
     return "up to " if len(spans) > 1 else ""
 
 
-def _names(spans: Sequence[Unread]) -> str:
+def _partitions(spans: Sequence[Unread]) -> str:
     return listed([partition_name(span.partition) for span in sorted(spans, key=lambda span: span.partition)])
 
 

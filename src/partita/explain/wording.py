@@ -12,6 +12,7 @@ LISTED_MAX = 3
 """Longer lists end with "and 4 more"."""
 NAME_MAX = 40
 _UUID = re.compile(r"(.+)-([0-9a-f]{4})[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
+_CHOICE = re.compile(r"\{([^|{}]*)\|([^|{}]*)\}")
 _SECOND, _MINUTE, _HOUR, _DAY = 1_000, 60_000, 3_600_000, 86_400_000
 
 
@@ -38,6 +39,11 @@ def listed(names: Sequence[str], most: int = LISTED_MAX) -> str:
     if len(names) > most:
         return f"{', '.join(shown)} and {len(names) - most:,} more"
     return " and ".join([", ".join(shown[:-1]), shown[-1]] if len(shown) > 1 else shown)
+
+
+def agree(text: str, number: int) -> str:
+    """The text with each `{one|several}` as the number asks for: `{is|are} gone` is "is gone" for 1 member."""
+    return _CHOICE.sub(lambda found: found[1 if number == 1 else 2], text)
 
 
 def partition_name(partition: Partition) -> str:

@@ -151,6 +151,8 @@ class GroupsLoaded(NamedTuple):
     wall_ms: int
     partition: int = -1
     """The shard, as partition of `__consumer_offsets`; -1 if there is only one."""
+    partitions: int = 0
+    """The number of shards; 0 if it is not known."""
 
 
 class GroupEpochBumped(NamedTuple):

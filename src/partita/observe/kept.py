@@ -1,15 +1,54 @@
-"""Facts of groups, kept within bounds: what a command or a page explains. Pure."""
+"""Facts of groups, kept within bounds: the basis of a command's or a page's explanation. Pure."""
 
 from __future__ import annotations
 
-from partita.explain.facts import Assigned, Committed, CoordinatorLoaded, EndSeen, Fact, Partition, PartitionsCounted
+from collections import deque
+from collections.abc import Iterator
+from dataclasses import replace
+
+from partita.explain.facts import (
+    Assigned,
+    Committed,
+    CoordinatorLoaded,
+    EndSeen,
+    Fact,
+    Forgotten,
+    Partition,
+    PartitionsCounted,
+    Replaced,
+)
+from partita.explain.generations import PACED_COMMITS, pace_of
+from partita.group import partition_for
 
 COMMITS_MAX = 4
 """Of each partition between two generations: the first commit and the last three."""
+OF_ALL_MAX = 1_000
+"""So many of the last changes of topics and loads of coordinators are kept."""
+
+
+class _Commits:
+    """Commits of one partition since the last generation: a few of them, and the pace of the last ones."""
+
+    __slots__ = ("kept", "times_ms")
+
+    def __init__(self) -> None:
+        self.kept: list[Committed] = []
+        self.times_ms: deque[int] = deque(maxlen=PACED_COMMITS)
+
+    def add(self, commit: Committed) -> None:
+        if len(self.kept) >= COMMITS_MAX:
+            del self.kept[1]
+        self.kept.append(commit)
+        self.times_ms.append(commit.at_ms)
+
+    def facts(self) -> Iterator[Committed]:
+        # The gap that the dropped ones leave is as long as the generation: the pace goes along as a figure.
+        yield from self.kept[:-1]
+        yield replace(self.kept[-1], pace_ms=pace_of(tuple(self.times_ms)))
 
 
 class Kept:
-    """The facts of groups, thinned: of commits, only those that begin or end something.
+    """The facts of groups, thinned: of commits, only those that begin or end something, and their pace.
 
     `generations_max` bounds what is kept of each group, and `groups_max` how many groups there are; the one that has
     not rebalanced for longest goes first. Belongs to one thread.
@@ -19,32 +58,38 @@ class Kept:
         self._generations_max = generations_max
         self._groups_max = groups_max
         self._facts: dict[str, list[Fact]] = {}
-        self._commits: dict[str, dict[Partition, list[Committed]]] = {}
+        self._commits: dict[str, dict[Partition, _Commits]] = {}
+        self._of_all: deque[PartitionsCounted | CoordinatorLoaded] = deque(maxlen=OF_ALL_MAX)
         self.left_out = 0
         """Groups that were dropped for want of room."""
 
     @property
     def groups(self) -> list[str]:
-        """The groups that something is known of."""
+        """Groups with recorded history."""
         return list(self._facts)
 
     def add(self, fact: Fact) -> None:
-        """Keep a fact of one group; facts that concern all groups are not taken."""
-        if isinstance(fact, EndSeen | PartitionsCounted | CoordinatorLoaded):
-            return
+        """Keep a fact; ends of logs are not taken."""
+        match fact:
+            case PartitionsCounted() | CoordinatorLoaded():
+                self._of_all.append(fact)
+            case EndSeen():
+                pass
+            case _:
+                self._add(fact)
+
+    def _add(self, fact: Assigned | Replaced | Committed | Forgotten) -> None:
         known = self._facts.get(fact.group)
         if known is None:
             self._make_room()
             known = self._facts[fact.group] = []
         if isinstance(fact, Committed):
-            commits = self._commits.setdefault(fact.group, {}).setdefault(fact.partition, [])
-            if len(commits) >= COMMITS_MAX:
-                del commits[1]
-            commits.append(fact)
+            self._commits.setdefault(fact.group, {}).setdefault(fact.partition, _Commits()).add(fact)
             return
         if isinstance(fact, Assigned):
             self._facts[fact.group] = self._facts.pop(fact.group)  # the last to be dropped
-            known += [commit for commits in self._commits.pop(fact.group, {}).values() for commit in commits]
+            known += self._waiting(fact.group)
+            self._commits.pop(fact.group, None)
         known.append(fact)
         if sum(isinstance(f, Assigned) for f in known) > self._generations_max:
             del known[: len(known) // 4]
@@ -56,7 +101,20 @@ class Kept:
             self._commits.pop(oldest, None)
             self.left_out += 1
 
+    def _waiting(self, group: str) -> Iterator[Committed]:
+        for commits in self._commits.get(group, {}).values():
+            yield from commits.facts()
+
     def of(self, group: str) -> list[Fact]:
-        """The facts of one group; empty if nothing is known of it."""
-        waiting = [commit for commits in self._commits.get(group, {}).values() for commit in commits]
-        return [*self._facts.get(group, ()), *waiting]
+        """The facts of one group, of topics, and of loads that concern it; empty if nothing is known of the group."""
+        known = self._facts.get(group)
+        return [] if known is None else [*known, *self._waiting(group), *self._loads_and_topics(group)]
+
+    def _loads_and_topics(self, group: str) -> Iterator[Fact]:
+        for fact in self._of_all:
+            if isinstance(fact, PartitionsCounted):
+                yield fact
+            else:
+                partition, partitions = fact.shard
+                if partitions and partition_for(group, partitions) == partition:
+                    yield fact

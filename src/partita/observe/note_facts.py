@@ -6,7 +6,17 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from partita.explain import Account, explain
-from partita.explain.facts import Assigned, Fact, Forgotten, Member, Replaced, Sure, ToldCause
+from partita.explain.facts import (
+    Assigned,
+    CoordinatorLoaded,
+    Fact,
+    Forgotten,
+    Member,
+    PartitionsCounted,
+    Replaced,
+    Sure,
+    ToldCause,
+)
 from partita.wording import What
 
 _WORDS = {what.value: what for what in What}
@@ -47,6 +57,13 @@ class NoteReader:
                     note["group_id"], note["wall_ms"], Sure.TOLD, note["group_instance_id"], note["old_member_id"],
                     note["new_member_id"], _place(note),
                 )  # fmt: skip
+            case "GroupsLoaded":
+                shard = (note.get("partition", -1), note.get("partitions", 0))
+                yield CoordinatorLoaded("", note["wall_ms"], Sure.TOLD, _place(note), shard)
+            case "TopicChanged":
+                yield PartitionsCounted(note["wall_ms"], note["topic"], note["partitions"])
+            case "GroupConverted" if note["protocol"] == "classic":
+                self._forget(note["group_id"])
             case "GroupEpochBumped":
                 self._bumped(note)
             case "TargetComputed":

@@ -10,6 +10,7 @@ import secrets
 from contextlib import suppress
 from dataclasses import dataclass, replace
 
+from partita.explain.wording import agree
 from partita.observe.history import Behind, History, LagPoint, RebalanceSeen
 from partita.observe.seen import GroupSeen, LogSeen, MemberSeen, NodeSeen, TopicPartition, TopicSeen, TransactionSeen
 
@@ -118,9 +119,9 @@ def change_of(before: GroupSeen | None, now: GroupSeen) -> str:
     joined, gone = [are[key] for key in are.keys() - was.keys()], [was[key] for key in was.keys() - are.keys()]
     if joined or gone:
         parts = [f"{_names(joined)} joined"] if joined else []
-        return " and ".join([*parts, *([f"{_names(gone)} left"] if gone else [])])
+        return " and ".join([*parts, *([f"{_names(gone)} {agree('{is|are} gone', len(gone))}"] if gone else [])])
     if any(was[key].partitions and was[key].partitions != are[key].partitions for key in are) and now.state == "Stable":
-        return "partitions moved between the same members"
+        return "the same members hold other partitions"
     return ""
 
 

@@ -17,6 +17,7 @@ from partita.explain.facts import Fact
 from partita.group import notes as told
 from partita.group.notes import Note
 from partita.group.records.read_back import LogRecord
+from partita.observe.kept import Kept
 from partita.observe.log_facts import LogReader
 from partita.records.batch import iter_records
 from partita.sim.fault_plan import CLASSIC, draw, with_protocol
@@ -133,8 +134,11 @@ class Claim:
 
 
 def claims(found: History) -> Iterator[Claim]:
-    """Every cause of every rebalance of a history, judged. The first known generation is not judged."""
-    accounts = explain(found.facts)
+    """Every cause of every rebalance but the first known one, judged; facts are thinned as for commands and pages."""
+    kept = Kept()
+    for fact in found.facts:
+        kept.add(fact)
+    accounts = explain(kept.of(GROUP))
     for before, account in pairwise(accounts):
         begin_ms = min(before.ended_ms + 1, account.ended_ms)
         window = [n for n in found.notes if begin_ms <= n.wall_ms <= account.ended_ms]

@@ -24,7 +24,7 @@ def test_the_first_look_is_no_news() -> None:
 def test_members_that_came_and_went_and_a_new_state_are_one_line() -> None:
     before = Look("g", "Stable", {"m-1": "a", "m-2": "b"}, 0)
     after = Look("g", "PreparingRebalance", {"m-2": "b", "m-3": "c"}, 9)
-    assert seen_changes(before, after, 5) == [News(5, "g", "c joined, a left, Stable -> PreparingRebalance")]
+    assert seen_changes(before, after, 5) == [News(5, "g", "c joined, a is gone, Stable -> PreparingRebalance")]
 
 
 def test_lag_alone_is_no_news() -> None:
@@ -33,8 +33,8 @@ def test_lag_alone_is_no_news() -> None:
 
 def test_a_broker_that_tells_its_rebalances_is_believed() -> None:
     told = ToldChanges()
-    (news,) = told.changes([{"note": "GroupsLoaded"}, NOTE])
-    text = "c was silent for the session timeout and was removed (join 40 ms, sync 2 ms)"
+    (news,) = told.changes([{"note": "Control", "what": "advance"}, NOTE])
+    text = "c was silent for its session timeout and was removed (join 40 ms, sync 2 ms)"
     assert news == News(1000, "g", f"generation 3, 1 member: {text}")
     (news,) = told.changes([{**NOTE, "generation": 4, "wall_ms": 5000}])
     assert news.text.startswith("generation 4"), "what was told before is not told again"

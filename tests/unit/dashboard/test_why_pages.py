@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import pytest
+from markupsafe import escape
 from starlette.testclient import TestClient
 
 from partita.dashboard.access import Access
@@ -46,7 +47,7 @@ def test_every_rebalance_is_listed_with_its_headline_the_newest_first(world: Fak
     checked(text)
     told = explain(story())
     places = {account: text.index(f">g{account.generation}</a>\n") for account in told}
-    at = [text.index(f'<span class="told">{account.headline}', place) for account, place in places.items()]
+    at = [text.index(f'<span class="told">{escape(account.headline)}', place) for account, place in places.items()]
     assert at == sorted(at, reverse=True)
     assert "5 rebalances known, 5 in the last hour" in text
 

@@ -39,9 +39,9 @@ CASES: dict[str, tuple[Account, str]] = {
     "group is full": (account(What.REFUSED_FULL), "group.max.size"),
     "assignment too large": (account(What.ASSIGNMENT_TOO_LARGE), "max.message.bytes"),
     "slow join phase": (account(phases=(Phase("join", 30_000, Sure.TOLD, "worker"),)), "Everybody waited for worker"),
-    "unneeded moves": (account(moves=(Move(("t", 0), "a", "b", False),)), "1 partition changed owner without need"),
     "subscription differs between members": (account(What.SUBSCRIPTION_CHANGED), "another subscription"),
     "static member fenced": (account(What.STATIC_REPLACED, pattern=patterns.SAME_CAUSE), "own group.instance.id"),
+    "unneeded moves": (account(moves=(Move(("t", 0), "a", "b", False),)), "1 partition changed owner without need"),
 }
 
 

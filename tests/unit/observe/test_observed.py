@@ -22,13 +22,13 @@ def group(*members: MemberSeen, state: str = "Stable", seen_ms: int = 5) -> Grou
     [
         (None, group(member("a")), ""),
         (group(member("a")), group(member("a"), member("b")), "b joined"),
-        (group(member("a"), member("b")), group(member("b")), "a left"),
-        (group(member("a")), group(member("b")), "b joined and a left"),
-        (group(*map(member, "abcde")), group(), "a, b and 3 more left"),
+        (group(member("a"), member("b")), group(member("b")), "a is gone"),
+        (group(member("a")), group(member("b")), "b joined and a is gone"),
+        (group(*map(member, "abcde")), group(), "a, b and 3 more are gone"),
         (
             group(member("a", ORDERS[0]), member("b", ORDERS[1])),
             group(member("a", ORDERS[1]), member("b", ORDERS[0])),
-            "partitions moved between the same members",
+            "the same members hold other partitions",
         ),
         (group(member("a", ORDERS[0])), group(member("a"), state="PreparingRebalance"), ""),
         (group(member("a")), group(member("a", ORDERS[0])), ""),

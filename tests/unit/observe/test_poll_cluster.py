@@ -68,7 +68,7 @@ def test_members_come_and_go(partita_broker: Broker) -> None:
         with Admin(bootstrap_servers=partita_broker.bootstrap) as admin:
             admin.alter_group_offsets("g", {("orders", 0): 0})
         seen = looked(partita_broker, joins, consumer.close)
-    assert [one.what for one in seen.history.rebalances("g")] == ["one joined", "one left"]
+    assert [one.what for one in seen.history.rebalances("g")] == ["one joined", "one is gone"]
     assert seen.groups["g"].state == "Empty"
 
 

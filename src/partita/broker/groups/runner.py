@@ -354,7 +354,9 @@ class ShardRunner(ShardLife):
         step = self.coordinator.resume(now, handover or NO_HANDOVER, clean=handover is not None)
         self.state = State.ACTIVE
         noteworthy = tuple(
-            note._replace(partition=self.partition.index) if isinstance(note, GroupsLoaded) else note
+            note._replace(partition=self.partition.index, partitions=len(self.partition.topic.partitions))
+            if isinstance(note, GroupsLoaded)
+            else note
             for note in step.notes
             if not isinstance(note, GroupsLoaded) or note.groups
         )

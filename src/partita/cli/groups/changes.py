@@ -44,7 +44,7 @@ def seen_changes(before: Look | None, after: Look, wall_ms: int) -> list[News]:
     if before is None:
         return []
     came = [f"{client} joined" for member, client in after.members.items() if member not in before.members]
-    went = [f"{client} left" for member, client in before.members.items() if member not in after.members]
+    went = [f"{client} is gone" for member, client in before.members.items() if member not in after.members]
     moved = [f"{before.state} -> {after.state}"] if before.state != after.state else []
     parts = [*came, *went, *moved]
     return [News(wall_ms, after.group_id, ", ".join(parts))] if parts else []

@@ -22,7 +22,8 @@ from partita.cli.records.formats import iso_time
 from partita.cli.records.where import parse_where
 from partita.cli.terminal import complain, print_json, print_table, say
 from partita.cli.variables import TOKEN_VARIABLE
-from partita.explain import explain
+from partita.explain import Fact, explain
+from partita.explain.facts import Assigned, PartitionsCounted
 from partita.lazy import later
 from partita.options import nearest
 from partita.wording import count
@@ -130,8 +131,10 @@ def known_of(group_id: str, bootstrap: Address, port: ControlPort | None = None)
             bootstrap.client_options(), kept, groups=[group_id], name_of=_topic_names(admin).get
         )
         asyncio.run(log.read())
+        for gone in _subscribed(kept.of(group_id)) - {topic.name for topic in admin.list_topics(include_internal=True)}:
+            kept.add(PartitionsCounted(time.time_ns() // 1_000_000, gone, 0))
     for fact in note_facts.facts_of_notes(port.new_notes()) if port is not None else ():
-        if getattr(fact, "group", "") == group_id:
+        if getattr(fact, "group", "") in ("", group_id):
             kept.add(fact)
     remarks = [f"{place}: {reason}" for place, reason in log.problems.items()]
     if log.unreadable:
@@ -140,6 +143,12 @@ def known_of(group_id: str, bootstrap: Address, port: ControlPort | None = None)
     if not accounts and group_id not in groups:
         raise _no_such_group(group_id, groups)
     return Known(accounts, tuple(remarks))
+
+
+def _subscribed(facts: Iterable[Fact]) -> set[str]:
+    """Every topic that a member ever subscribed to."""
+    found = (fact for fact in facts if isinstance(fact, Assigned))
+    return {topic for fact in found for member in fact.members for topic in member.topics or ()}
 
 
 def _no_such_group(group_id: str, groups: Iterable[str]) -> click.ClickException:
