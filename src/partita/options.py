@@ -8,6 +8,7 @@ A wrong name is answered with the nearest right one, a wrong value with its boun
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
@@ -26,6 +27,7 @@ Kind = Literal["int", "float", "bool", "str", "list", "secret", "any"]
 REQUIRED: Value = object()
 """Default of an option that the user has to give."""
 
+_DURATION = re.compile(r"P(?:(\d+)D)?(?:T(?=\d)(?:(\d+)H)?(?:(\d+)M)?(?:(\d+(?:\.\d{1,9})?)S)?)?")
 _TRUE_OR_FALSE = {"true": True, "false": False}
 
 
@@ -322,3 +324,12 @@ def check_arguments(function: Callable[..., Any], names: Sequence[str], what: st
         signature.bind(*names)
     except TypeError:
         raise ConfigError(f"{what} is called with ({', '.join(names)}), and yours takes {signature}") from None
+
+
+def parse_duration_ms(text: str) -> int:
+    """Milliseconds of an ISO duration of days, hours, minutes and seconds."""
+    found = _DURATION.fullmatch(text.upper())
+    if found is None or not any(found.groups()):
+        raise ValueError(f"{text!r} is no duration; expected such as P7D or PT1H30M")
+    days, hours, minutes, seconds = (float(part or 0) for part in found.groups())
+    return round((((days * 24 + hours) * 60 + minutes) * 60 + seconds) * 1000)

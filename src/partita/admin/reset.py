@@ -5,7 +5,6 @@ Results stay inside the log, as with Kafka's own tool. (Kafka: ConsumerGroupComm
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -13,8 +12,7 @@ from enum import Enum
 
 from partita.admin.offsets import TopicPartition
 from partita.admin.results import OffsetMove
-
-_DURATION = re.compile(r"P(?:(\d+)D)?(?:T(?=\d)(?:(\d+)H)?(?:(\d+)M)?(?:(\d+(?:\.\d{1,9})?)S)?)?")
+from partita.options import parse_duration_ms
 
 
 class Kind(Enum):
@@ -133,15 +131,6 @@ def parse_datetime_ms(text: str) -> int:
     except ValueError:
         raise ValueError(f"{text!r} is no date and time; expected such as 2026-01-31T12:00:00.000") from None
     return round((when if when.tzinfo else when.replace(tzinfo=UTC)).timestamp() * 1000)
-
-
-def parse_duration_ms(text: str) -> int:
-    """Milliseconds of an ISO duration of days, hours, minutes and seconds."""
-    found = _DURATION.fullmatch(text.upper())
-    if found is None or not any(found.groups()):
-        raise ValueError(f"{text!r} is no duration; expected such as P7D or PT1H30M")
-    days, hours, minutes, seconds = (float(part or 0) for part in found.groups())
-    return round((((days * 24 + hours) * 60 + minutes) * 60 + seconds) * 1000)
 
 
 def parse_table(text: str) -> dict[TopicPartition, int]:

@@ -60,6 +60,14 @@ An embedded broker is mostly alone and mostly in tests, which should not wait fo
 
 _WITH_LZ4 = frozenset({("compression.type", "lz4"), ("offsets.topic.compression.codec", 3)})
 """Settings that make the broker compress with lz4, which is a package of its own."""
+_TIMES = ("session.timeout.ms", "heartbeat.interval.ms", "assignment.interval.ms")
+_WITHIN_BOUNDS = (
+    *(("consumer", what) for what in _TIMES),
+    *(("share", what) for what in _TIMES),
+    *(("share", what) for what in ("record.lock.duration.ms", "delivery.count.limit", "partition.max.record.locks")),
+)
+"""Options of groups that lie between two others, with `.min.` and `.max.` in their names."""
+_MORE_THAN = (("group.share.max.share.sessions", "group.share.max.size"),)
 _BITS = {INT: 31, SHORT: 15, LONG: 63}
 _KIND_NAMES = {INT: "INT", SHORT: "SHORT", LONG: "LONG", DOUBLE: "DOUBLE", BOOLEAN: "BOOLEAN"}
 
@@ -309,11 +317,14 @@ class BrokerConfig(_Settings):
         low, high = self.int("group.min.session.timeout.ms"), self.int("group.max.session.timeout.ms")
         if low > high:
             raise ConfigError(f"group.min.session.timeout.ms {low} must be at most group.max.session.timeout.ms {high}")
-        for what in ("session.timeout", "heartbeat.interval", "assignment.interval"):
-            name = f"group.consumer.{what}.ms"
-            low, high = self.int(f"group.consumer.min.{what}.ms"), self.int(f"group.consumer.max.{what}.ms")
+        for kind, what in _WITHIN_BOUNDS:
+            name = f"group.{kind}.{what}"
+            low, high = self.int(f"group.{kind}.min.{what}"), self.int(f"group.{kind}.max.{what}")
             if not low <= self.int(name) <= high:
                 raise ConfigError(f"{name} {self.int(name)} must be between {low} and {high} (its .min. and .max.)")
+        for more, less in _MORE_THAN:
+            if self.int(more) < self.int(less):
+                raise ConfigError(f"{more} {self.int(more)} must be at least {less} {self.int(less)}")
 
 
 class ListenerConfig(_Settings):

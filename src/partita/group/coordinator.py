@@ -124,12 +124,12 @@ class GroupCoordinator:
         self._state.config = config
 
     @property
-    def group_settings(self) -> Mapping[str, Mapping[str, int]]:
+    def group_settings(self) -> Mapping[str, Mapping[str, int | str]]:
         """Settings overridden per KIP-848 group, by group id and Kafka's name. They may be replaced."""
         return self._state.group_settings
 
     @group_settings.setter
-    def group_settings(self, settings: Mapping[str, Mapping[str, int]]) -> None:
+    def group_settings(self, settings: Mapping[str, Mapping[str, int | str]]) -> None:
         """Replace the settings of all groups."""
         self._state.group_settings = settings
 

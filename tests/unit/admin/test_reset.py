@@ -1,6 +1,7 @@
 import pytest
 
-from partita.admin.reset import Known, Target, parse_datetime_ms, parse_duration_ms, parse_table, plan_move
+from partita.admin.reset import Known, Target, parse_datetime_ms, parse_table, plan_move
+from partita.options import parse_duration_ms
 
 LOG = Known(committed=40, log_start=10, log_end=100, at_time=70)
 NEW = Known(committed=None, log_start=10, log_end=100)

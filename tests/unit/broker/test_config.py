@@ -106,6 +106,8 @@ def test_an_unknown_name_is_refused_with_the_nearest_one() -> None:
     [
         ({"group.min.session.timeout.ms": 10, "group.max.session.timeout.ms": 9}, "must be at most group.max"),
         ({"group.consumer.session.timeout.ms": 90_000}, "must be between 45000 and 60000"),
+        ({"group.share.record.lock.duration.ms": 90_000}, "must be between 15000 and 60000"),
+        ({"group.share.max.share.sessions": 100}, "must be at least group.share.max.size 200"),
     ],
 )
 def test_options_that_contradict_each_other_are_refused(options: dict[str, object], message: str) -> None:

@@ -17,7 +17,7 @@ from partita.broker.groups.handovers import decode_handovers, encode_handovers
 from partita.broker.groups.jobs import Jobs
 from partita.broker.groups.lost_tails import LostTails
 from partita.broker.groups.runner import ForConsumerGroups, ShardRunner
-from partita.broker.groups.settings import all_settings, change
+from partita.broker.groups.settings import Setting, all_settings, change
 from partita.broker.shard_leadership import ShardLeadership
 from partita.broker.topics.catalogue import OFFSETS_TOPIC, Partition, Topic
 from partita.group import partition_for
@@ -206,7 +206,7 @@ class Coordinators(ShardLeadership[ShardRunner]):
         """How many jobs run beside the event loop."""
         return self._consumer_groups.jobs.running
 
-    def group_configured(self, group_id: str, settings: Mapping[str, int]) -> None:
+    def group_configured(self, group_id: str, settings: Mapping[str, Setting]) -> None:
         """Give a group settings of its own, instead of those it has. Raises StorageError."""
         change(self.cluster.catalogue, group_id, settings)
         self._consumer_groups = self._consumer_groups._replace(settings=all_settings(self.cluster.catalogue))

@@ -51,7 +51,7 @@ class ForConsumerGroups(NamedTuple):
     topics: TopicImage
     assignors: Mapping[str, Assignor]
     jobs: Jobs
-    settings: Mapping[str, Mapping[str, int]]
+    settings: Mapping[str, Mapping[str, int | str]]
     """Of groups that have some of their own."""
 
 

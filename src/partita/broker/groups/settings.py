@@ -1,25 +1,45 @@
-"""Settings that KIP-848 groups have of their own, kept in the catalogue. (Kafka: GroupConfig, GroupConfigManager.)"""
+"""Settings that groups have of their own, kept in the catalogue: of KIP-848 groups and of share groups.
+
+A group may have settings before it exists, and of both kinds. (Kafka: GroupConfig, GroupConfigManager.)
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
-from partita.broker.config import ConfigError, parse
-from partita.broker.options import INT, Option
+from partita.broker.config import ConfigError, as_text, parse
+from partita.broker.options import BOOLEAN, INT, STRING, Option
+from partita.options import parse_duration_ms
 
 if TYPE_CHECKING:
     from partita.broker.config import BrokerConfig
     from partita.broker.topics.catalogue import TopicCatalogue
 
+Setting = int | str
+"""A value; those that are true or false are numbers, too."""
 KIND = "group-config"
 """The kind of group settings in the catalogue."""
 SESSION, HEARTBEAT = "consumer.session.timeout.ms", "consumer.heartbeat.interval.ms"
+SHARE_SESSION, SHARE_HEARTBEAT = "share.session.timeout.ms", "share.heartbeat.interval.ms"
+RESET, ISOLATION, RENEW = "share.auto.offset.reset", "share.isolation.level", "share.renew.acknowledge.enable"
+LOCK, DELIVERIES = "share.record.lock.duration.ms", "share.delivery.count.limit"
+LOCKS, ASSIGNMENT = "share.partition.max.record.locks", "share.assignment.interval.ms"
+BY_DURATION = "by_duration:"
 OPTIONS: dict[str, Option] = {
     option.name: option
     for option in (
         Option(HEARTBEAT, INT, 5000, low=1, synonym="group.consumer.heartbeat.interval.ms"),
         Option(SESSION, INT, 45000, low=1, synonym="group.consumer.session.timeout.ms"),
+        Option(ASSIGNMENT, INT, 1000, low=0, synonym="group.share.assignment.interval.ms"),
+        Option(RESET, STRING, "latest"),
+        Option(DELIVERIES, INT, 5, low=2, synonym="group.share.delivery.count.limit"),
+        Option(SHARE_HEARTBEAT, INT, 5000, low=1, synonym="group.share.heartbeat.interval.ms"),
+        Option(ISOLATION, STRING, "read_uncommitted", choices=("read_committed", "read_uncommitted")),
+        Option(LOCKS, INT, 2000, low=100, synonym="group.share.partition.max.record.locks"),
+        Option(LOCK, INT, 30000, low=1000, synonym="group.share.record.lock.duration.ms"),
+        Option(RENEW, BOOLEAN, True),
+        Option(SHARE_SESSION, INT, 45000, low=1, synonym="group.share.session.timeout.ms"),
     )
 }
 
@@ -32,49 +52,93 @@ class _Bounds(NamedTuple):
     high: str
 
 
+def _bounds(kind: str, *names: str) -> tuple[_Bounds, ...]:
+    """The bounds of settings whose broker options differ only in `.min.` and `.max.`."""
+    rest = [(name, name.partition(".")[2]) for name in names]
+    return tuple(_Bounds(name, f"group.{kind}.min.{what}", f"group.{kind}.max.{what}") for name, what in rest)
+
+
 _BOUNDS = (
-    _Bounds(SESSION, "group.consumer.min.session.timeout.ms", "group.consumer.max.session.timeout.ms"),
-    _Bounds(HEARTBEAT, "group.consumer.min.heartbeat.interval.ms", "group.consumer.max.heartbeat.interval.ms"),
+    *_bounds("consumer", SESSION, HEARTBEAT),
+    *_bounds("share", SHARE_SESSION, SHARE_HEARTBEAT, ASSIGNMENT, LOCK, DELIVERIES, LOCKS),
 )
 
 
-def settings_of(catalogue: TopicCatalogue, group_id: str) -> Mapping[str, int]:
+def settings_of(catalogue: TopicCatalogue, group_id: str) -> Mapping[str, Setting]:
     """Return the settings of this group."""
-    found: Mapping[str, int] = all_settings(catalogue).get(group_id, {})
+    found: Mapping[str, Setting] = all_settings(catalogue).get(group_id, {})
     return found
 
 
-def all_settings(catalogue: TopicCatalogue) -> Mapping[str, Mapping[str, int]]:
+def all_settings(catalogue: TopicCatalogue) -> Mapping[str, Mapping[str, Setting]]:
     """Return all settings, by group id."""
     return catalogue.kept.get(KIND, {})
 
 
-def change(catalogue: TopicCatalogue, group_id: str, settings: Mapping[str, int]) -> None:
+def change(catalogue: TopicCatalogue, group_id: str, settings: Mapping[str, Setting]) -> None:
     """Replace the settings of this group. Raises StorageError."""
     catalogue.keep(KIND, {group_id: dict(settings) or None})
 
 
-def parsed(config: BrokerConfig, given: Mapping[str, str | None]) -> dict[str, int]:
-    """Return the settings as numbers. Raises ConfigError if unknown, no number, or out of the broker's bounds."""
-    values: dict[str, int] = {}
+def in_force(config: BrokerConfig, settings: Mapping[str, Setting], name: str) -> Setting:
+    """The value of a setting: the group's own, within the bounds that the broker has now, or the broker's."""
+    bounds = next((each for each in _BOUNDS if each.name == name), None)
+    if bounds is not None:
+        return max(config.int(bounds.low), min(config.int(bounds.high), _number(config, settings, name)))
+    value = settings.get(name, OPTIONS[name].default)
+    assert isinstance(value, Setting), "a setting without bounds has a default"
+    return value
+
+
+def parsed(config: BrokerConfig, given: Mapping[str, str | None]) -> dict[str, Setting]:
+    """Return the settings in their types. Raises ConfigError if unknown, malformed, or out of the broker's bounds."""
+    values: dict[str, Setting] = {}
     for name, text in given.items():
         option = OPTIONS.get(name)
         if option is None:
             raise ConfigError(f"Unknown group config name: {name}")
         value = parse(option, text)
-        assert isinstance(value, int), "both settings are numbers"
+        assert isinstance(value, Setting), "settings of groups are numbers or words"
+        if name == RESET:
+            _check_reset(str(value))
         values[name] = value
     check(config, values)
     return values
 
 
-def check(config: BrokerConfig, values: Mapping[str, int]) -> None:
-    """Both within the broker's bounds, and the session longer than the interval. Raises ConfigError."""
+def printed(value: Setting) -> str:
+    """A setting as Kafka prints it."""
+    return as_text(value) or ""
+
+
+def _check_reset(text: str) -> None:
+    try:
+        if text not in ("earliest", "latest"):
+            kind, _, duration = text.partition(":")
+            if kind != BY_DURATION[:-1]:
+                raise ValueError(text)
+            parse_duration_ms(duration)
+    except ValueError:
+        raise ConfigError(
+            f"Invalid value {text} for configuration {RESET}: must be earliest, latest or by_duration:PnDTnHnMn.nS"
+        ) from None
+
+
+def check(config: BrokerConfig, values: Mapping[str, Setting]) -> None:
+    """Each within the broker's bounds, and the sessions longer than the intervals. Raises ConfigError."""
     for name, low, high in _BOUNDS:
-        if name in values and values[name] < config.int(low):
+        value = values.get(name)
+        if not isinstance(value, int):
+            continue
+        if value < config.int(low):
             raise ConfigError(f"{name} must be greater than or equal to {low}")
-        if name in values and values[name] > config.int(high):
+        if value > config.int(high):
             raise ConfigError(f"{name} must be less than or equal to {high}")
-    session = values.get(SESSION, config.int("group.consumer.session.timeout.ms"))
-    if session <= values.get(HEARTBEAT, config.int("group.consumer.heartbeat.interval.ms")):
-        raise ConfigError(f"{SESSION} must be greater than {HEARTBEAT}")
+    for session, heartbeat in ((SESSION, HEARTBEAT), (SHARE_SESSION, SHARE_HEARTBEAT)):
+        if _number(config, values, session) <= _number(config, values, heartbeat):
+            raise ConfigError(f"{session} must be greater than {heartbeat}")
+
+
+def _number(config: BrokerConfig, values: Mapping[str, Setting], name: str) -> int:
+    value = values.get(name)
+    return value if isinstance(value, int) else config.int(OPTIONS[name].synonym or name)

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 from partita.broker.api.context import RequestContext, Steps
 from partita.broker.api.needs import REFUSED_WITH, Verdict, completed, part_refused
 from partita.broker.config import ConfigError, broker_option
-from partita.broker.groups.settings import parsed, settings_of
+from partita.broker.groups.settings import parsed, printed, settings_of
 from partita.broker.options import Value
 from partita.broker.topics.catalogue import Topic, name_problem
 from partita.broker.topics.checks import Refused, stored
@@ -128,7 +128,7 @@ def group_settings(ctx: RequestContext, group_id: str) -> dict[str, str]:
     """The settings that a group has of its own, as text. Raises Refused without a group id."""
     if not group_id:
         raise Refused(ErrorCode.INVALID_REQUEST, "Default group resources are not allowed.")
-    return {name: str(value) for name, value in settings_of(ctx.catalogue, group_id).items()}
+    return {name: printed(value) for name, value in settings_of(ctx.catalogue, group_id).items()}
 
 
 def change_group(

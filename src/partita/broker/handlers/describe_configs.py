@@ -9,7 +9,7 @@ from partita.broker.api.context import RequestContext, Steps
 from partita.broker.api.served import Served
 from partita.broker.config import BROKER_OPTIONS, TOPIC_OPTIONS, BrokerConfig, as_text, broker_value
 from partita.broker.groups.settings import OPTIONS as GROUP_OPTIONS
-from partita.broker.groups.settings import settings_of
+from partita.broker.groups.settings import Setting, printed, settings_of
 from partita.broker.handlers._configs import BROKER, CLIENT_METRICS, GROUP, TOPIC, NeedsOnResources
 from partita.broker.options import PASSWORD, Option
 from partita.broker.topics.catalogue import Topic
@@ -125,15 +125,15 @@ def _topic_row(config: BrokerConfig, topic: Topic, option: Option, synonyms: boo
 
 
 def _group_row(
-    config: BrokerConfig, settings: Mapping[str, int], option: Option, synonyms: bool
+    config: BrokerConfig, settings: Mapping[str, Setting], option: Option, synonyms: bool
 ) -> DescribeConfigsResourceResult:
     """A setting of a group: its own, or the broker's. (Kafka: ConfigHelper.createGroupConfigEntry)"""
-    assert option.synonym is not None, "every setting of a group has one of the broker below it"
     if option.name in settings:
-        value = str(settings[option.name])
+        value = printed(settings[option.name])
         own = DescribeConfigsSynonym(name=option.name, value=value, source=GROUP_SOURCE)
         return _row(option, value, GROUP_SOURCE, [own] if synonyms else [], read_only=False)
-    return _row(option, as_text(config.get(option.synonym)), DEFAULT_SOURCE, [], read_only=False)
+    default = option.default if option.synonym is None else config.get(option.synonym)
+    return _row(option, as_text(default), DEFAULT_SOURCE, [], read_only=False)
 
 
 def _below(config: BrokerConfig, option: Option) -> list[DescribeConfigsSynonym]:

@@ -6,7 +6,8 @@ import re
 from dataclasses import dataclass
 from enum import Enum
 
-from partita.admin.reset import parse_datetime_ms, parse_duration_ms
+from partita.admin.reset import parse_datetime_ms
+from partita.options import parse_duration_ms
 
 _AGO = re.compile(
     r"(\d+(?:\.\d+)?)\s*(ms|s|sec|seconds?|m|min|minutes?|h|hours?|d|days?|w|weeks?)(?:\s+ago)?", re.IGNORECASE

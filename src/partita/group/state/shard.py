@@ -184,7 +184,7 @@ class ShardState:
         self.consumers: dict[str, ConsumerTimers] = {}
         """The deadlines of KIP-848 groups; the groups themselves are all hard state."""
         self.topics = Topics() if topics is None else topics
-        self.group_settings: Mapping[str, Mapping[str, int]] = {}
+        self.group_settings: Mapping[str, Mapping[str, int | str]] = {}
         """Settings overridden per group, by group id."""
         self.assignors = assignors or create_server_assignors(config.group_consumer_assignors)
         """Server-side assignors of KIP-848 groups; the first is the default."""
@@ -243,7 +243,9 @@ class ShardState:
 
     def group_setting(self, group_id: str, name: str, otherwise: int) -> int:
         """Return the group's own value of a setting, or the broker's."""
-        return self.group_settings.get(group_id, {}).get(name, otherwise)
+        value = self.group_settings.get(group_id, {}).get(name, otherwise)
+        assert isinstance(value, int), f"{name} is no number: {value!r}"
+        return value
 
     def timers_of(self, group_id: str) -> ConsumerTimers:
         """Return the deadlines of a KIP-848 group."""

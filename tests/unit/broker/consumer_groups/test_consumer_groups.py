@@ -54,7 +54,11 @@ def alter(raw: Raw, name: str, value: str | None, operation: int = SET, group: s
 def described(raw: Raw) -> dict[str, tuple[str | None, int]]:
     resource = DescribeConfigsResource(resource_type=GROUP, resource_name="g")
     answer = raw.ask(DescribeConfigsRequest(resources=[resource]), 4).results[0]
-    return {config.name: (config.value, config.config_source) for config in answer.configs}
+    return {
+        config.name: (config.value, config.config_source)
+        for config in answer.configs
+        if config.name in (SESSION, HEARTBEAT)
+    }
 
 
 @pytest.mark.case("GC-T01", "GC-T40")

@@ -272,6 +272,15 @@ def test_settings_are_described_with_where_they_come_from(raw: Raw) -> None:
     assert [(c.name, c.value) for c in results[5].configs] == [
         ("consumer.heartbeat.interval.ms", "5000"),
         ("consumer.session.timeout.ms", "45000"),
+        ("share.assignment.interval.ms", "1000"),
+        ("share.auto.offset.reset", "latest"),
+        ("share.delivery.count.limit", "5"),
+        ("share.heartbeat.interval.ms", "5000"),
+        ("share.isolation.level", "read_uncommitted"),
+        ("share.partition.max.record.locks", "2000"),
+        ("share.record.lock.duration.ms", "30000"),
+        ("share.renew.acknowledge.enable", "true"),
+        ("share.session.timeout.ms", "45000"),
     ]
     (retention,) = results[0].configs
     assert (retention.value, retention.config_source, retention.config_type) == ("604800000", 5, 5)
