@@ -14,15 +14,22 @@ from contextlib import suppress
 from itertools import islice
 from typing import TYPE_CHECKING, Any, TextIO
 
+from partita.lazy import later
+
 if TYPE_CHECKING:
-    from partita.group.notes import Note as GroupNote
+    from partita.group import notes as group_notes
     from partita.now import Clock
     from partita.transactions.notes import Note as TransactionNote
+else:
+    group_notes = later("partita.group.notes")
 
 KEPT = 10_000
 KEPT_WITH_MEMBERS = 500
 """How many notes keep the members of their group; older ones lose these, so that large groups do not fill memory."""
 
+REFUSED_EVERY_S = 10
+REFUSALS_MAX = 1_000
+"""A refused member is noted every ten seconds; so many are remembered for that."""
 TOPICS_PER_SECOND = 20
 """Notes of topics in one second at most: a client that creates thousands does not push out the notes of groups."""
 
@@ -38,15 +45,28 @@ class Notes:
         self._file: TextIO | None = None
         self._next_seq = 0
         self._topics_second = self._topics_noted = 0
+        self._refused: dict[tuple[str, str, str], int] = {}
 
     def write_to(self, path: str) -> None:
         """Also append every note to this file, one JSON object a line."""
         self._file = open(path, "a", encoding="utf-8")  # noqa: SIM115 - closed in close()
 
-    def publish(self, notes: tuple[GroupNote | TransactionNote, ...]) -> None:
+    def publish(self, notes: tuple[group_notes.Note | TransactionNote, ...]) -> None:
         """Take what a coordinator's step noted."""
         for note in notes:
-            self._add(as_json(note))
+            if not isinstance(note, group_notes.MemberRefused) or self._is_news(note):
+                self._add(as_json(note))
+
+    def _is_news(self, note: group_notes.MemberRefused) -> bool:
+        """Whether this refusal was not noted lately: clients that are refused try again and again."""
+        what = (note.group_id, note.group_instance_id or note.client_id, note.error)
+        second = note.wall_ms // 1000
+        if second - self._refused.get(what, -REFUSED_EVERY_S) < REFUSED_EVERY_S:
+            return False
+        if len(self._refused) >= REFUSALS_MAX:
+            self._refused.clear()
+        self._refused[what] = second
+        return True
 
     def control(self, what: str, **details: Any) -> None:
         """Note something that was caused from outside."""
@@ -124,7 +144,7 @@ class Notes:
                 file.close()
 
 
-def as_json(note: GroupNote | TransactionNote) -> dict[str, Any]:
+def as_json(note: group_notes.Note | TransactionNote) -> dict[str, Any]:
     """Return the note as plain values, with its kind under `note`."""
     return {
         "note": type(note).__name__,

@@ -7,6 +7,7 @@ other.
 from partita.explain.account import Account
 from partita.explain.explaining import explain
 from partita.explain.facts import Fact, Sure
+from partita.explain.refusals import refusals_of
 from partita.wording import What
 
-__all__ = ["Account", "Fact", "Sure", "What", "explain"]
+__all__ = ["Account", "Fact", "Sure", "What", "explain", "refusals_of"]

@@ -158,4 +158,20 @@ class Forgotten:
     sure: Sure
 
 
-Fact: TypeAlias = Assigned | Replaced | Committed | PartitionsCounted | EndSeen | CoordinatorLoaded | Forgotten
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """The coordinator refused a member: it cannot join, or another process has its instance id."""
+
+    group: str
+    at_ms: int
+    error: str
+    """Kafka's name of the error."""
+    member_id: str = ""
+    instance_id: str | None = None
+    client_id: str = ""
+    detail: str = ""
+
+
+Fact: TypeAlias = (
+    Assigned | Replaced | Committed | PartitionsCounted | EndSeen | CoordinatorLoaded | Forgotten | Refused
+)

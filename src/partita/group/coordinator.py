@@ -195,7 +195,7 @@ class GroupCoordinator:
         consumers = self._state.hard.consumer_groups
         # Heartbeats outnumber all other requests, so they skip the turn and outbox.
         if type(request.message) is HeartbeatRequest and is_classic(request.message.group_id, consumers):
-            return heartbeat.answer(self._state.groups, token, request.message, now.mono_ms)
+            return heartbeat.answer(self._state.groups, token, request.message, request.client_id, now)
         turn = Turn(self._state, self._outbox, now)
         turn.out.open()
         refused = guards.first_check(request, self._state.config)

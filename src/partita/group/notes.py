@@ -89,6 +89,18 @@ class MemberFenced(NamedTuple):
     wall_ms: int
 
 
+class MemberRefused(NamedTuple):
+    """A client cannot join (`error` is Kafka's name), or a process whose instance id another one took is alive."""
+
+    group_id: str
+    member_id: str
+    group_instance_id: str | None
+    client_id: str
+    error: str
+    detail: str
+    wall_ms: int
+
+
 class MemberIdIssued(NamedTuple):
     """A new client received this id to rejoin with; it is not a member until it does."""
 
@@ -200,6 +212,7 @@ Note: TypeAlias = (
     | Rebalanced
     | MemberGone
     | MemberFenced
+    | MemberRefused
     | MemberIdIssued
     | MemberIdUnused
     | OffsetsExpired

@@ -15,6 +15,7 @@ from partita.explain.facts import (
     Forgotten,
     Partition,
     PartitionsCounted,
+    Refused,
     Replaced,
 )
 from partita.explain.generations import PACED_COMMITS, pace_of
@@ -23,7 +24,7 @@ from partita.group import partition_for
 COMMITS_MAX = 4
 """Of each partition between two generations: the first commit and the last three."""
 OF_ALL_MAX = 1_000
-"""So many of the last changes of topics and loads of coordinators are kept."""
+"""So many of the last changes of topics and loads of coordinators are kept, and so many refusals."""
 
 
 class _Commits:
@@ -59,6 +60,7 @@ class Kept:
         self._groups_max = groups_max
         self._facts: dict[str, list[Fact]] = {}
         self._commits: dict[str, dict[Partition, _Commits]] = {}
+        self._refused: deque[Refused] = deque(maxlen=OF_ALL_MAX)
         self._of_all: deque[PartitionsCounted | CoordinatorLoaded] = deque(maxlen=OF_ALL_MAX)
         self.left_out = 0
         """Groups that were dropped for want of room."""
@@ -75,7 +77,9 @@ class Kept:
                 self._of_all.append(fact)
             case EndSeen():
                 pass
-            case _:
+            case Refused():
+                self._refused.append(fact)
+            case Assigned() | Replaced() | Committed() | Forgotten():
                 self._add(fact)
 
     def _add(self, fact: Assigned | Replaced | Committed | Forgotten) -> None:
@@ -108,7 +112,10 @@ class Kept:
     def of(self, group: str) -> list[Fact]:
         """The facts of one group, of topics, and of loads that concern it; empty if nothing is known of the group."""
         known = self._facts.get(group)
-        return [] if known is None else [*known, *self._waiting(group), *self._loads_and_topics(group)]
+        refused = [fact for fact in self._refused if fact.group == group]
+        if known is None:
+            return list(refused)
+        return [*known, *self._waiting(group), *self._loads_and_topics(group), *refused]
 
     def _loads_and_topics(self, group: str) -> Iterator[Fact]:
         for fact in self._of_all:

@@ -13,6 +13,7 @@ from partita.explain.facts import (
     Forgotten,
     Member,
     PartitionsCounted,
+    Refused,
     Replaced,
     Sure,
     ToldCause,
@@ -56,6 +57,11 @@ class NoteReader:
                 yield Replaced(
                     note["group_id"], note["wall_ms"], Sure.TOLD, note["group_instance_id"], note["old_member_id"],
                     note["new_member_id"], _place(note),
+                )  # fmt: skip
+            case "MemberRefused":
+                yield Refused(
+                    note["group_id"], note["wall_ms"], note["error"], note["member_id"], note["group_instance_id"],
+                    note["client_id"], note["detail"],
                 )  # fmt: skip
             case "GroupsLoaded":
                 shard = (note.get("partition", -1), note.get("partitions", 0))

@@ -8,10 +8,18 @@ from typing import Any
 
 import pytest
 
-from partita.explain import Account, Fact, Sure, What, explain
+from partita.explain import Account, Fact, Sure, What, explain, refusals_of
 from partita.explain.account import Cause
 from partita.explain.advice import ADVICE
-from partita.explain.facts import Assigned, Committed, CoordinatorLoaded, Member, PartitionsCounted, ToldCause
+from partita.explain.facts import (
+    Assigned,
+    Committed,
+    CoordinatorLoaded,
+    Member,
+    PartitionsCounted,
+    Refused,
+    ToldCause,
+)
 from partita.explain.story import headline_of
 from partita.explain.wording import agree
 from partita.observe.kept import Kept
@@ -277,3 +285,28 @@ def test_advice_about_the_assignor_is_given_once_and_after_the_cause_s_own() -> 
         seen(2, 77, member("a", 1), member("b", 0, 2)),
     )  # fmt: skip
     assert "See whether the process of c crashed" in expired.advice
+
+
+# -- refused members ---------------------------------------------------------------------------------------------------
+
+
+def refused(
+    error: str, seconds: float, *, client: str = "w4", instance: str | None = None, detail: str = ""
+) -> Refused:
+    return Refused(GROUP, at(seconds), error, "m", instance, "w4", detail)
+
+
+def test_a_member_that_cannot_join_is_named_until_it_has_joined() -> None:
+    detail = "it offers roundrobin, and the members have range in common"
+    facts: list[Fact] = [seen(1, 0, A), *(refused("INCONSISTENT_GROUP_PROTOCOL", s, detail=detail) for s in (10, 20))]
+    assert refusals_of(facts) == (
+        f"w4 cannot join (INCONSISTENT_GROUP_PROTOCOL, at 16:00:20 UTC): {detail}. "
+        "Give all members an assignor in common; to change it, list both for a while.",
+    )
+    assert refusals_of([*facts, seen(2, 30, A, member("w4"))]) == ()
+
+
+def test_two_processes_with_one_instance_id_are_named() -> None:
+    (text,) = refusals_of([refused("FENCED_INSTANCE_ID", 10, instance="box-2")])
+    assert text.startswith("Two processes use the instance id box-2: the older one was alive and was fenced at ")
+    assert text.endswith("Give every process its own group.instance.id.")

@@ -8,6 +8,7 @@ from partita.broker.api.context import Answer, RequestContext
 from partita.broker.api.needs import READ_GROUP
 from partita.broker.api.served import Served
 from partita.broker.wire.memo import DECODE_IT
+from partita.protocol.error_codes import ErrorCode
 from partita.protocol.messages.heartbeat import HeartbeatRequest
 
 API = Served(HeartbeatRequest, rights=(READ_GROUP,))
@@ -32,6 +33,7 @@ def _shortcut(ctx: RequestContext, request: HeartbeatRequest) -> Callable[[], in
         runner = by_group.get(group_id)
         if runner is None or not runner.is_open or runner.node_id != node_id or group_id not in runner.classic_groups:
             return DECODE_IT
-        return runner.heartbeat(request, mono_ms())
+        code = runner.heartbeat(request, mono_ms())
+        return DECODE_IT if code == ErrorCode.FENCED_INSTANCE_ID else code  # a twin is worth a note
 
     return answer

@@ -140,6 +140,10 @@ SENTENCES: Mapping[str, tuple[int, Sentence]] = {
         INFO,
         lambda n: f"group {n['group_id']}: instance {n['group_instance_id']} is now {n['new_member_id']}, "
         f"{n['old_member_id']} is fenced"),
+    "MemberRefused": (
+        WARNING,
+        lambda n: f"group {n['group_id']} refuses {n['group_instance_id'] or n['client_id']}: {n['error']}"
+        f"{': ' if n['detail'] else ''}{n['detail']}"),
     "GroupEpochBumped": (INFO, lambda n: f"group {n['group_id']} is at epoch {n['epoch']}: {_cause(n['cause'])}"),
     "TargetComputed": (
         INFO,

@@ -22,7 +22,7 @@ from partita.cli.records.formats import iso_time
 from partita.cli.records.where import parse_where
 from partita.cli.terminal import complain, print_json, print_table, say
 from partita.cli.variables import TOKEN_VARIABLE
-from partita.explain import Fact, explain
+from partita.explain import Fact, explain, refusals_of
 from partita.explain.facts import Assigned, PartitionsCounted
 from partita.lazy import later
 from partita.options import nearest
@@ -53,6 +53,8 @@ class Known:
 
     accounts: tuple[Account, ...]
     remarks: tuple[str, ...]
+    refusals: tuple[str, ...] = ()
+    """Members that the coordinator refuses; only notes of a Partita broker have them."""
 
 
 @click.command()
@@ -93,6 +95,9 @@ def why(
         say(f"no rebalance of group {group_id} is known{period}")
     elif page is None:
         _print(accounts if generation is None else [], chosen[-1])
+    if page is None and not as_json:
+        for refusal in known.refusals:
+            say(refusal)
     _finish(group_id, known, accounts, page, as_json)
 
 
@@ -139,10 +144,11 @@ def known_of(group_id: str, bootstrap: Address, port: ControlPort | None = None)
     remarks = [f"{place}: {reason}" for place, reason in log.problems.items()]
     if log.unreadable:
         remarks.append(f"{count(log.unreadable, 'record')} of the log could not be understood")
-    accounts = explain(kept.of(group_id))
+    facts = kept.of(group_id)
+    accounts = explain(facts)
     if not accounts and group_id not in groups:
         raise _no_such_group(group_id, groups)
-    return Known(accounts, tuple(remarks))
+    return Known(accounts, tuple(remarks), refusals_of(facts))
 
 
 def _subscribed(facts: Iterable[Fact]) -> set[str]:
@@ -194,7 +200,7 @@ def _finish(group_id: str, known: Known, accounts: list[Account], page: Path | N
     for remark in known.remarks:
         complain(remark)
     if page is not None and accounts:
-        page.write_text(why_page(group_id, accounts, known.remarks), encoding="utf-8")
+        page.write_text(why_page(group_id, accounts, (*known.refusals, *known.remarks)), encoding="utf-8")
         if not as_json:
             say(f"wrote {page}")
 

@@ -11,7 +11,9 @@ from enum import IntEnum
 
 from partita.group.contract import Reply, Step, Token
 from partita.group.guards import IMPOSSIBLE, MEMBER_GUARDS, Guards, first_error, group_is_dead
+from partita.group.notes import MemberRefused
 from partita.group.state.model import COMPLETING, EMPTY, NO_DEADLINE, PREPARING, STABLE, Group, GroupState
+from partita.now import Now
 from partita.protocol.error_codes import ErrorCode
 from partita.protocol.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
 
@@ -38,9 +40,14 @@ class Beat:
         self.generation = wire.generation_id
 
 
-def answer(groups: dict[str, Group], token: Token, wire: HeartbeatRequest, mono_ms: int) -> Step:
-    """Return the step that answers a heartbeat."""
-    return Step((), (Reply(token, _ANSWERS[decide(groups, wire, mono_ms)]),))
+def answer(groups: dict[str, Group], token: Token, wire: HeartbeatRequest, client_id: str, now: Now) -> Step:
+    """Return the step that answers a heartbeat. That of a fenced process shows that two use one instance id."""
+    error = decide(groups, wire, now.mono_ms)
+    replies = (Reply(token, _ANSWERS[error]),)
+    if error is not ErrorCode.FENCED_INSTANCE_ID:
+        return Step((), replies)
+    twin = (wire.group_id, wire.member_id, wire.group_instance_id, client_id)
+    return Step((), replies, (MemberRefused(*twin, error.name, "", now.wall_ms),))
 
 
 def decide(groups: dict[str, Group], wire: HeartbeatRequest, mono_ms: int) -> ErrorCode:

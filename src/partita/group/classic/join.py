@@ -14,7 +14,7 @@ from partita.group.classic.rejoin_causes import rejoin_cause
 from partita.group.classic.static_members import asks_for_other_topics, swap, swap_record
 from partita.group.contract import GroupRequest, Token
 from partita.group.guards import IDENTITY_GUARDS, IMPOSSIBLE, Guards, broker_is_full, first_error, group_is_dead
-from partita.group.notes import MemberIdIssued
+from partita.group.notes import MemberIdIssued, MemberRefused
 from partita.group.offsets import expiration
 from partita.group.records.consumer_log import group_tombstones
 from partita.group.state import answers
@@ -39,6 +39,16 @@ from partita.wording import What
 _MEMBER_ID_REQUIRED_FROM = 4
 _REBALANCE_TIMEOUT_FROM = 1
 _SKIPS_ASSIGNMENT_FROM = 9
+_NAMED_MAX = 5
+_NOTED = frozenset(
+    {
+        ErrorCode.INCONSISTENT_GROUP_PROTOCOL,
+        ErrorCode.GROUP_MAX_SIZE_REACHED,
+        ErrorCode.POLICY_VIOLATION,
+        ErrorCode.FENCED_INSTANCE_ID,
+    }
+)
+"""Refusals that a client cannot mend by itself, so an operator has to hear of them."""
 
 
 class JoinCase(IntEnum):
@@ -230,7 +240,24 @@ def refuse(turn: Turn, join: Join, error: ErrorCode) -> None:
         member_id = ""
     elif error is ErrorCode.UNKNOWN_SERVER_ERROR:
         member_id = ""
+    if error in _NOTED:
+        turn.out.note(
+            MemberRefused(
+                join.group.group_id, join.member_id, join.instance_id, join.request.client_id, error.name,
+                _mismatch(join) if error is ErrorCode.INCONSISTENT_GROUP_PROTOCOL else "", turn.now.wall_ms,
+            )
+        )  # fmt: skip
     turn.out.answer(join.token, answers.join_error(error, member_id, version=join.version))
+
+
+def _mismatch(join: Join) -> str:
+    """Describe what it offers and what the group has, where that is known."""
+    group, wire = join.group, join.wire
+    if group.members and wire.protocol_type != group.protocol_type:
+        return f"its protocol type is {wire.protocol_type}, the group's is {group.protocol_type}"
+    offers = ", ".join(name for name, _ in join.protocols[:_NAMED_MAX])
+    common = [name for name, number in group.support.items() if number == len(group.members)]
+    return f"it offers {offers or 'no assignor'}, and the members have {', '.join(common[:_NAMED_MAX])} in common"
 
 
 def classify(join: Join) -> JoinCase:
