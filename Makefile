@@ -7,10 +7,12 @@ PYTHON_CODE := src tests bench tools setup.py
 PYTEST_ARGS ?= -q -n 4 --dist loadgroup --durations=20
 # Without kept bytecode every process that starts compiles every module again.
 unexport PYTHONDONTWRITEBYTECODE
-# What does not depend on the build, so one build tests it: the sources themselves and faults planted in them,
-# ZooKeeper's designs, a browser, Spark's pages and its Java.
-SAME_IN_BOTH_BUILDS := $(addprefix --ignore=tests/,test_tidy.py unit/test_user_types.py simulation/test_mutants.py \
-	e2e/test_designs.py e2e/test_designs_zookeeper.py e2e/test_dashboard_browser.py e2e/test_spark_docs.py e2e/test_spark_java.py)
+# What depends on the build, so it is judged in both: the compiled modules (src/partita/compiled.py), by the folders of
+# their packages, and what runs them most: batches and messages on the wire, the log, groups, reading and writing.
+PURE_TESTS := $(addprefix tests/,unit/assignors unit/broker/groups unit/broker/handlers unit/broker/wire unit/consumer \
+	unit/group unit/log unit/producer unit/protocol unit/records unit/spark unit/test_compiled.py property scenarios \
+	simulation/test_seeds.py simulation/test_transactions.py $(addprefix e2e/test_,broker_wire.py consumer_groups.py \
+	consumer_stories.py producer.py producer_many.py producer_refusals.py real_clients_groups.py transactions.py))
 
 # `make bench growth` names a benchmark, no target of its own.
 ifeq ($(firstword $(MAKECMDGOALS)),bench)
@@ -41,9 +43,9 @@ test: ## run the whole test suite (with the compiled parts if there is a C compi
 	@$(BOOTSTRAP) test
 	@$(PY) -m pytest $(PYTEST_ARGS)
 
-test-pure: ## run the suite without the compiled parts, in .venv-pure; what no build changes is left out
+test-pure: ## run without the compiled parts, in .venv-pure, the tests of what is compiled and of what uses it
 	@$(BOOTSTRAP) test --venv .venv-pure --pure
-	@.venv-pure/bin/python -m pytest $(PYTEST_ARGS) $(SAME_IN_BOTH_BUILDS)
+	@.venv-pure/bin/python -m pytest $(PYTEST_ARGS) $(PURE_TESTS)
 
 check: ## run ruff, mypy --strict and the architecture tests; check that generated files are fresh
 	@$(BOOTSTRAP) dev

@@ -1,6 +1,8 @@
-"""Fifty histories per mode: rules hold under faults, and progress is made once they stop."""
+"""Fifty histories under faults, in which rules hold, and twenty-five that heal: progress is made once faults stop."""
 
 from __future__ import annotations
+
+from functools import cache
 
 import pytest
 
@@ -10,6 +12,11 @@ from partita.sim.run import Verdict, simulate
 SEEDS = range(50)
 
 
+@cache
+def under_faults(seed: int) -> Verdict[Plan]:
+    return simulate(seed, minutes=1)
+
+
 def _told(verdict: Verdict[Plan]) -> str:
     lines = "\n".join([*verdict.plan.lines(), *verdict.trace.lines()])
     return f"seed {verdict.seed}: {verdict.broken}\n{lines}"
@@ -17,11 +24,11 @@ def _told(verdict: Verdict[Plan]) -> str:
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_every_rule_holds_under_faults(seed: int) -> None:
-    verdict = simulate(seed, minutes=1)
+    verdict = under_faults(seed)
     assert verdict.broken is None, _told(verdict)
 
 
-@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("seed", SEEDS[::2])
 def test_once_healed_the_group_makes_progress(seed: int) -> None:
     verdict = simulate(seed, liveness=True, minutes=0.5)
     assert verdict.broken is None, _told(verdict)
@@ -29,7 +36,7 @@ def test_once_healed_the_group_makes_progress(seed: int) -> None:
 
 def test_the_seeds_together_reach_what_they_are_for() -> None:
     """Most histories have several generations, and together they see every kind of fault and of commit."""
-    verdicts = [simulate(seed, minutes=0.5) for seed in range(30)]
+    verdicts = [under_faults(seed) for seed in range(30)]
     kinds = {kind for v in verdicts for kind, _ in v.plan.faults}
     assert kinds == set(KINDS)
     assert {v.plan.commit for v in verdicts} == {"auto", "sync", "async", "done"}

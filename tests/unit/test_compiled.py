@@ -1,6 +1,8 @@
 import gc
+import re
 import weakref
 from importlib import import_module
+from pathlib import Path
 
 from partita.compiled import COMPILED, compiled_modules
 from partita.records import decode
@@ -14,6 +16,14 @@ def test_a_module_is_told_to_be_compiled_exactly_when_it_runs_compiled() -> None
     assert tuple(told) == COMPILED
     for name, is_compiled in told.items():
         assert is_compiled == (not str(import_module(name).__file__).endswith(".py"))
+
+
+def test_the_gate_of_the_pure_build_runs_the_tests_of_every_compiled_module() -> None:
+    makefile = (Path(__file__).parents[2] / "Makefile").read_text()
+    chosen = re.findall(r"unit/[\w/]+", makefile.partition("PURE_TESTS :=")[2].partition("\n\n")[0])
+    for name in COMPILED:
+        folder = name.removeprefix("partita.").replace(".", "/")
+        assert any(f"unit/{folder}/".startswith(f"{one}/") for one in chosen), f"{name}: PURE_TESTS lacks its tests"
 
 
 class Value:
