@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import inspect
 import logging
 import os
 import selectors
@@ -104,6 +105,8 @@ class LoopThread:
             return future.result(timeout)
         except BaseException:
             future.cancel()
+            if self.failure is not None and inspect.getcoroutinestate(coroutine) == inspect.CORO_CREATED:
+                coroutine.close()  # the loop broke before it began, and would leave it never awaited
             raise
         finally:
             with self._lock:
@@ -176,7 +179,7 @@ def is_ours() -> bool:
 
 
 def close_broken(loop: asyncio.AbstractEventLoop) -> None:
-    """Close a loop that may have lost its descriptors to others."""
+    """Close a loop that may have lost its descriptors to others, and the connections that it still has."""
     broken = (OSError, ValueError, RuntimeError)
     with contextlib.suppress(*broken):
         try:
@@ -184,4 +187,7 @@ def close_broken(loop: asyncio.AbstractEventLoop) -> None:
         except broken:
             if isinstance(loop, asyncio.SelectorEventLoop):  # its selector is closed, so `close` ended half-way
                 loop._selector = selectors.SelectSelector()  # type: ignore[attr-defined]
+                # `abort` would have the loop do it, which runs nothing any more: not what waits in it either.
+                for transport in tuple(loop._transports.values()):  # type: ignore[attr-defined]
+                    transport._call_connection_lost(None)
                 loop.close()
