@@ -33,8 +33,12 @@ class Installer:
 
 
 @pytest.fixture
-def project(tmp_path: Path) -> Path:
-    """A project of one compiled part."""
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A project of one compiled part, where there is uv: without it each new environment gets a pip, for seconds."""
+    programs = tmp_path / "programs"
+    programs.mkdir()
+    (programs / "uv").touch(0o755)
+    monkeypatch.setenv("PATH", f"{programs}{os.pathsep}{os.environ['PATH']}")
     source = tmp_path / "project" / "src" / "partita"
     source.mkdir(parents=True)
     for name in ("pyproject.toml", "setup.py"):
