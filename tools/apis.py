@@ -22,9 +22,10 @@ INDEX: tuple[tuple[int, str, tuple[int, int], int], ...] = (
 '''
 RIGHTS_HEAD = """# Which rights each API needs
 
-Printed from the declarations in `partita.broker.handlers` by `tools/apis.py`; do not edit. [Security](security.md) says
-how rights are given. The checks of an API stand in Apache Kafka's order, and before every other check: the answer to a
-refusal is the same whether the thing exists or not. A right on CLUSTER is one on the resource `kafka-cluster`.
+Printed from the declarations in `partita.broker.handlers` by `tools/apis.py`; do not edit. How to grant rights:
+[security](security.md#rights-on-our-broker). Checks stand in Apache Kafka's order, before every other check, so a
+refusal does not reveal whether the thing exists. A refusal "for it" leaves the other items alone. CLUSTER is the
+resource `kafka-cluster`.
 
 | API | needs | refused |
 |---|---|---|

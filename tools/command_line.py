@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import click
@@ -17,15 +18,15 @@ COMMON = {
     "Do not ask for confirmation.": "`--yes`",
 }
 """Options that many commands have alike, by their help; the page explains them once."""
-CLUSTER = "[options of a cluster](#which-cluster)"
 ASKS = "Asks for confirmation on a terminal."
 MARK = "<!-- The rest is printed from the code by tools/command_line.py; do not edit it. -->"
 
 
 def commands_part() -> str:
     """Every command with its help, groups before their subcommands."""
-    parts = ["## Commands"]
     context = click.Context(cli, info_name="partita", max_content_width=110)
+    alone = [f"`{path}`" for path, command in _leaves(cli, "", context) if not _reaches_a_cluster(command)]
+    parts = ["## Commands", f"All take the [options of a cluster](#which-cluster) but {', '.join(alone)}."]
     for name in cli.list_commands(context):
         command = cli.get_command(context, name)
         assert command is not None
@@ -47,7 +48,7 @@ def _sections(command: click.Command, path: str, parent: click.Context) -> list[
     rows = [_row(option, context) for option in own if option.help not in COMMON]
     if rows:
         parts.append("\n".join(["| option | meaning |", "|---|---|", *rows]))
-    also = [COMMON[option.help] for option in own if option.help in COMMON] + [CLUSTER] * (len(own) < len(options))
+    also = [COMMON[option.help] for option in own if option.help in COMMON]
     if also:
         parts.append(f"{'Also' if rows else 'Options'}: {', '.join(also)}.")
     if isinstance(command, click.Group):
@@ -56,7 +57,21 @@ def _sections(command: click.Command, path: str, parent: click.Context) -> list[
     return parts
 
 
-def _takes_several(option: click.Option) -> bool:
+def _leaves(group: click.Group, path: str, context: click.Context) -> Iterator[tuple[str, click.Command]]:
+    for name in group.list_commands(context):
+        command = group.get_command(context, name)
+        assert command is not None
+        if isinstance(command, click.Group):
+            yield from _leaves(command, f"{path}{name} ", context)
+        else:
+            yield path + name, command
+
+
+def _reaches_a_cluster(command: click.Command) -> bool:
+    return any(option.name in ADDRESS_OPTIONS and not _takes_several(option) for option in command.params)
+
+
+def _takes_several(option: click.Parameter) -> bool:
     """Whether a command takes several clusters, which the others do not."""
     return option.name == "profiles" and option.multiple
 

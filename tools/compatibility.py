@@ -16,16 +16,15 @@ MARK = "Deviation: "
 SUBJECTS = {
     "broker": "Broker", "group": "Consumer groups", "transactions": "Transactions", "log": "Logs",
     "consumer": "Consumer", "producer": "Producer",
-    "net": "All clients", "security": "Security", "admin": "Admin client", "spark": "Spark",
+    "share": "Share groups", "net": "All clients", "security": "Security", "admin": "Admin client", "spark": "Spark",
 }  # fmt: skip
 """What a reader calls each part of the source, in the order of the page."""
 
 
 def api_table() -> str:
-    """What is served, with the deviations that the handlers declare."""
-    lines = ["| API | key | versions | differs from Kafka on purpose |", "|---|---|---|---|"]
-    for api in SERVED.values():
-        lines.append(f"| {api.name} | {api.key} | {api.min_version}-{api.max_version} | {api.declared.deviation} |")
+    """What is served."""
+    lines = ["| API | key | versions |", "|---|---|---|"]
+    lines += [f"| {api.name} | {api.key} | {api.min_version}-{api.max_version} |" for api in SERVED.values()]
     return "\n".join(lines)
 
 
@@ -47,14 +46,22 @@ def sentences(path: Path) -> Iterator[tuple[int, str]]:
                 break
             taken.append(more.strip().removeprefix("#").strip())
         joined = " ".join(taken).removesuffix('"""').rstrip()
-        if "Kafka" not in joined or joined.startswith(("Kafka", "it ")):
-            raise ValueError(f"{path.name}:{number + 1}: expected 'Partita ... where Kafka ...', found {joined!r}")
-        yield number + 1, joined[:1].upper() + joined[1:]
+        yield number + 1, understood(joined, f"{path.name}:{number + 1}")
+
+
+def understood(text: str, place: str) -> str:
+    """The text with a capital. Raises ValueError as `sentences` does."""
+    if "Kafka" not in text or text.startswith(("Kafka", "it ")):
+        raise ValueError(f"{place}: expected 'Partita ... where Kafka ...', found {text!r}")
+    return text[:1].upper() + text[1:]
 
 
 def deviations() -> str:
-    """Every deviation that the source declares, by subject."""
+    """Every deviation that the source declares, by subject; those of handlers come first."""
     by_part: dict[str, list[str]] = defaultdict(list)
+    for api in SERVED.values():
+        if api.declared.deviation:
+            by_part["broker"].append(f"- {understood(api.declared.deviation, api.name)} ({api.name}).")
     for path in sorted(SOURCE.rglob("*.py")):
         name = path.relative_to(SOURCE)
         for _, text in sentences(path):

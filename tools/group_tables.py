@@ -22,10 +22,10 @@ from partita.protocol.error_codes import ErrorCode
 
 INTRO = """# Decisions of the group coordinator
 
-Printed from the code by `tools/group_tables.py`; do not edit. For each request: guards, of which the first that holds
-answers; then a table, states down and kinds of request across; then what each verb of the table does, with the method
-of Apache Kafka 4.3.1 that does the same. An absent group is taken for an empty one unless guards of its own are
-listed. A group in state Dead belongs to a shard that was unloaded; a guard answers for it.
+Printed from the code by `tools/group_tables.py`; do not edit. Each request has guards, of which the first that holds
+answers; then a table of states by kinds of request; then its verbs, with Kafka 4.3.1's method for the same. Meanings
+stand where a name comes first. An absent group counts as an empty one unless it has guards of its own. A group in
+state Dead belongs to a shard that was unloaded.
 """
 KAFKA = {
     "JoinGroup": "classicGroupJoinToClassicGroup, acceptJoiningMember, classicGroupJoinNewMember, "
@@ -141,7 +141,19 @@ def lines() -> Iterable[str]:
 
 
 def text() -> str:
-    return "\n".join(lines()) + "\n"
+    """The page; what a guard, a case or a verb means is printed where it comes first."""
+    printed: set[str] = set()
+    page: list[str] = []
+    for line in "\n".join(lines()).split("\n"):
+        if line not in printed:
+            page.append(line)
+        elif line.startswith("1. "):
+            page.append(line.partition(": ")[0])
+        elif not line.startswith("- "):
+            page.append(line)
+        if line.startswith(("- ", "1. ")):
+            printed.add(line)
+    return re.sub(r"\n{3,}", "\n\n", "\n".join(page)) + "\n"
 
 
 if __name__ == "__main__":

@@ -266,7 +266,9 @@ def _member(kind: type, name: str) -> str:
         return f"### {kind.__name__}.{name}\n\n{_promise(value)}"
     call = value.__func__ if isinstance(value, classmethod) else value
     waits = "await " if inspect.iscoroutinefunction(call) else ""
-    return f"### {kind.__name__}.{name}\n\n```text\n{waits}{name}{_signature(call)}\n```\n{_promise(call)}"
+    line = f"{waits}{name}{_signature(call)}"
+    shown = f"```text\n{line}\n```" if "\n" in line else f"`{line}`\n"
+    return f"### {kind.__name__}.{name}\n\n{shown}\n{_promise(call)}"
 
 
 def _signature(call: Any) -> str:
@@ -323,11 +325,12 @@ def _errors() -> list[str]:
         if inspect.isclass(kind) and issubclass(kind, KafkaError) and kind.__module__ == module.__name__
     ]
     of_code = {kind.code: kind for kind in KafkaError.__subclasses__() if kind.__module__ == "partita.errors"}
-    rows = [
-        f"| `{of_code[code].__name__}` | {code.name} ({code}) | {'yes' if code.retriable else 'no'} | {code.meaning} |"
+    rows = {
+        f"| `{of_code[code].__name__}` | {code.name} ({code}) | {code.meaning} |": code.retriable
         for code in ErrorCode
         if code in of_code
-    ]
+    }
+    head = ["| class in `partita.errors` | code | meaning |", "|---|---|---|"]
     return [
         "## Errors",
         "Every error is a `partita.errors.KafkaError` with `.code` (an `ErrorCode`, which is an int), `.retriable` and "
@@ -338,8 +341,11 @@ def _errors() -> list[str]:
             ["| class | from | meaning |", "|---|---|---|"]
             + [f"| `{kind.__name__}` | `{kind.__module__}` | {_first_line(kind)} |" for kind in client]
         ),
-        "### Errors a broker answers",
-        "\n".join(["| class in `partita.errors` | code | retriable | meaning |", "|---|---|---|---|", *rows]),
+        "### Errors of a broker that may pass",
+        "`.retriable` is True.",
+        "\n".join([*head, *(row for row, retriable in rows.items() if retriable)]),
+        "### Other errors of a broker",
+        "\n".join([*head, *(row for row, retriable in rows.items() if not retriable)]),
     ]
 
 

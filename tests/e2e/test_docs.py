@@ -42,7 +42,6 @@ PAGES = (
     "providers",
     "test-security-settings",
     "schema-registry",
-    "tracing",
     "monitoring",
     "operating",
     "transactions",

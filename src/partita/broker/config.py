@@ -51,9 +51,9 @@ PARTITA_DEFAULTS: dict[str, Value] = {
     "transaction.state.log.min.isr": 1,
     "transaction.state.log.replication.factor": 1,
 }
-"""Deviation: `group.initial.rebalance.delay.ms` is 0, and `offsets.topic.replication.factor`,
-`transaction.state.log.replication.factor` and `transaction.state.log.min.isr` are 1, where Kafka's defaults are 3000,
-3, 3 and 2; `--kafka-defaults` brings Kafka's back.
+"""Deviation: Partita defaults `group.initial.rebalance.delay.ms` to 0, and `offsets.topic.replication.factor`,
+`transaction.state.log.replication.factor` and `transaction.state.log.min.isr` to 1, where Kafka's defaults are 3000, 3,
+3 and 2; `--kafka-defaults` brings these back.
 
 An embedded broker is mostly alone and mostly in tests, which should not wait for members that never come.
 """

@@ -321,9 +321,8 @@ class ConsumerCore:
     def _start_recreated_topics_over(self) -> None:
         """A topic with another id is another topic: no position in the old one means anything in it.
 
-        Deviation: a topic that was deleted and recreated is read from its start, unless an explicit commit comes
-        between the two and the consumer's next look. Kafka's consumer goes on at its old position if the new topic is
-        long enough (KAFKA-12257).
+        Deviation: Partita's consumer reads a recreated topic from its start, unless an explicit commit comes before it
+        notices, where Kafka's consumer continues at its old position if the new topic is long enough (KAFKA-12257).
         """
         before, self._topic_ids = self._topic_ids, {}
         for topic in {tp.topic for tp in self.subscription.assignment}:

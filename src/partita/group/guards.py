@@ -125,8 +125,8 @@ _NEED_A_GROUP_ID = (
 _NAMES_PROTOCOL = 5
 _KNOWS_LOAD_IN_PROGRESS = 2
 
-# Deviation: when a write to `__consumer_offsets` fails, every request that waits for it is answered NOT_COORDINATOR,
-# and the shard is reloaded from its log. Kafka undoes the change in memory, and its answer depends on the failure.
+# Deviation: Partita answers NOT_COORDINATOR to all requests that wait for a failed write to `__consumer_offsets` and
+# reloads the shard, where Kafka undoes the change in memory and answers by the kind of failure.
 
 
 def first_check(request: GroupRequest, config: GroupConfig) -> Structure | None:

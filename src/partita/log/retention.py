@@ -25,8 +25,8 @@ def deletable_count(segments: Sequence[Segment], config: LogConfig, log_start_of
 def age_stamp_ms(segment: Segment) -> int:
     """Return the time from which a segment's age counts: its largest timestamp.
 
-    Deviation: a segment whose largest timestamp is before 1970 or after its last append ages from that append. In
-    Kafka any timestamp counts, so that one record dated in the future keeps its segment.
+    Deviation: Partita ages a segment whose largest timestamp is before 1970 or after its last append from that append,
+    where in Kafka a record dated in the future keeps its segment.
     """
     if 0 <= segment.max_timestamp <= segment.last_append_ms:
         return segment.max_timestamp

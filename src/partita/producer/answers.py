@@ -4,7 +4,8 @@ Mirrors Sender.completeBatch and TransactionManager.canRetry of Kafka 4.3; `Part
 unresolved sequences there. The effect of a failed batch on its transaction is in
 `partita.producer.transactions.reactions`.
 
-Deviation: a producer sends a batch that was refused for some of its records again without them; in Kafka they all fail.
+Deviation: Partita's producer sends a batch that was refused for some of its records again without them, where in Kafka
+all of them fail.
 """
 
 from __future__ import annotations

@@ -79,7 +79,7 @@ def failure(challenge: bytes) -> str:
 def unsecured_claims(token: str, now_s: float, *, user_claim: str = "sub", skew_s: float = 0) -> tuple[str, float]:
     """(User, end in seconds since 1970) of an unsigned token. Raises ValueError with the reason.
 
-    Deviation: `nbf` of an unsecured token is looked at; Kafka ignores it.
+    Deviation: Partita checks `nbf` of an unsecured token, where Kafka ignores it.
     """
     parts = token.split(".")
     if len(parts) != 3 or parts[2]:

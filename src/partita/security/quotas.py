@@ -50,7 +50,7 @@ def entity_problem(parts: Sequence[tuple[str, str | None]]) -> str | None:
 
 
 def _is_address(text: str) -> bool:
-    """Deviation: a quota of a host name is refused; Kafka looks the name up while it answers."""
+    """Deviation: Partita refuses a quota of a host name, where Kafka looks the name up while it answers."""
     try:
         ip_address(text)
     except ValueError:

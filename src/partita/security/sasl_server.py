@@ -149,11 +149,11 @@ SCRAM_BYTES_MAX = 16 * 1024
 class ScramServer:
     """SCRAM: two messages. An unknown user fails at the second one, as a wrong password does.
 
-    Deviation: a SCRAM login of an unknown user fails at its last message, after a made-up salt; Kafka refuses the first
-    message, which reveals which users exist (SE-P05).
+    Deviation: Partita fails a SCRAM login of an unknown user at its last message, after a made-up salt, where Kafka
+    refuses the first message and so reveals which users exist (SE-P05).
 
-    Deviation: a SCRAM message of more than 16 KiB is refused; Kafka takes up to `sasl.server.max.receive.size`, of
-    which several copies would be kept for each stranger until its login is over.
+    Deviation: Partita refuses SCRAM messages of more than 16 KiB, where Kafka takes up to
+    `sasl.server.max.receive.size`.
     """
 
     def __init__(

@@ -201,7 +201,8 @@ def server_first(first: ClientFirst, server_nonce: str, salt: bytes, iterations:
 def server_final(mechanism: str, credential: Credential, first: ClientFirst, challenge: str, final: ClientFinal) -> str:
     """A broker's answer to a client's last message. Raises SaslError when the proof is wrong.
 
-    Deviation: `c=` must be the header of the client's first message, as RFC 5802 requires; Kafka takes any (SE-D10).
+    Deviation: Partita requires `c=` to be the header of the client's first message (RFC 5802), where Kafka takes any
+    (SE-D10).
     """
     nonce = challenge[2:].partition(",")[0]
     if final.nonce != nonce:

@@ -58,8 +58,7 @@ def _end_v2(entry: Entry, request: EndTransaction) -> Verb | ErrorCode:
     """Classify an end of version 2, which raises the epoch: one with the previous epoch repeats the last end.
 
     Deviation: Partita takes an EndTxn of version 2 with the previous epoch for a repetition only if the last end was of
-    version 2, where Kafka does not check that, and gives a fenced producer the epoch of its successor once that
-    successor, of version 1, has ended a transaction.
+    version 2, where Kafka gives a fenced producer the epoch of its successor of version 1.
     """
     if entry.is_pending:  # before the id and epoch are compared
         return ErrorCode.CONCURRENT_TRANSACTIONS

@@ -23,9 +23,8 @@ class Loaded(NamedTuple):
 def record_of(transaction: Transaction, transaction_version: int) -> Record:
     """Return the record that stores a transactional id; version 0 of the value if `transaction.version` is 0.
 
-    Deviation: a transaction of version 2 is stored in version 1 of the value even while `transaction.version` is 0,
-    since clients learn late that it was lowered; Kafka cannot store it, and its transactional id stays unusable until
-    the coordinator moves.
+    Deviation: Partita stores a transaction of version 2 in version 1 of the value even while `transaction.version` is
+    0, where Kafka cannot store it and its transactional id stays unusable until the coordinator moves.
     """
     version = 1 if transaction_version or transaction.client_version else 0
     value = TransactionLogValue(
@@ -64,8 +63,8 @@ def _by_topic(partitions: frozenset[TopicPartition]) -> list[TransactionLogParti
 def read_record(record: Record) -> Loaded | None:
     """Decode the record; None for an unknown kind or version. Raises MalformedRequest.
 
-    Deviation: an unreadable transaction record makes the load of its partition fail; Kafka ignores the records after
-    it and serves the rest.
+    Deviation: Partita fails the load of a partition with an unreadable transaction record, where Kafka ignores the
+    records after it and serves the rest.
     """
     key = Reader(record.key)
     if key.int16() != _KEY_VERSION:

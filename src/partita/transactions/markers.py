@@ -28,8 +28,7 @@ _DONE = frozenset(
 def verdict_of(code: ErrorCode) -> Verdict:
     """Return the verdict on one partition's answer.
 
-    Deviation: a partition that refuses a marker because it knows a newer producer epoch or coordinator epoch is done,
-    and one that refuses it for any other reason is retried; in Kafka the transactional id is then blocked until its
-    coordinator reloads. (TX-S01 to TX-S05)
+    Deviation: Partita counts a partition that refuses a marker for a newer producer or coordinator epoch as done and
+    retries other refusals, where Kafka blocks the transactional id until its coordinator reloads (TX-S01 to TX-S05).
     """
     return Verdict.DONE if code in _DONE else Verdict.AGAIN

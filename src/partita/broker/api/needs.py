@@ -122,7 +122,7 @@ class NeedsEach(NamedTuple):
     @property
     def outcome(self) -> str:
         """The form of a refusal, for the documents."""
-        return f"{REFUSED_WITH[self.kind].name} for it, the others go on"
+        return f"{REFUSED_WITH[self.kind].name} for it"
 
 
 class Checked(NamedTuple):
@@ -141,7 +141,7 @@ class InHandler(NamedTuple):
 
 READ_GROUP = Needs(Operation.READ, ResourceType.GROUP, "group_id")
 WRITE_ID = Needs(Operation.WRITE, ResourceType.TRANSACTIONAL_ID, "transactional_id")
-OTHERS_GO_ON = "TOPIC_AUTHORIZATION_FAILED for it, the others go on"
+OTHERS_GO_ON = "TOPIC_AUTHORIZATION_FAILED for it"
 LEFT_OUT_OF_ALL = "named: TOPIC_AUTHORIZATION_FAILED, whether it exists or not; all: left out"
 
 

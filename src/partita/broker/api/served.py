@@ -76,12 +76,12 @@ class Quota(NamedTuple):
 
 
 class Served(NamedTuple):
-    """One API. Without `rights` everybody may ask; they are checked in their order, before the handler.
+    """One API. `rights` are checked in order, before the handler; without them every client may ask.
 
     `elements_max` bounds the array elements of one request, nested ones included; one with up to `alone_max` of them is
     served when no other such request is (H6, H34). `last` is the last version served, if not the request's, and
-    `advertised_min` the first one that ApiVersions names, if not the request's. `deviation` says what differs from
-    Kafka on purpose.
+    `advertised_min` the first one that ApiVersions names, if not the request's. `deviation` is a sentence
+    "Partita ... where Kafka ..." that no comment of the module says.
     """
 
     request: type[Message]

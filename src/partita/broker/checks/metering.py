@@ -4,7 +4,8 @@ The request is done, its answer says how long to wait, and until then the connec
 that is over the quota already is answered at once without records. Changes of topics over the quota are refused, from
 the versions on that have a code for it.
 
-Deviation: a fetch that goes over its quota keeps its records and reports the time to wait; Kafka drops the records.
+Deviation: Partita keeps the records of a fetch that exceeds its quota and reports the time to wait, where Kafka drops
+the records.
 """
 
 from __future__ import annotations

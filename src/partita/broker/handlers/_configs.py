@@ -4,8 +4,8 @@ Topic settings change at once; of the broker's only those that Kafka can change 
 
 An unknown broker option is kept, as Kafka keeps it: it has no use here, and is described without its value.
 
-Deviation: with several nodes in one process, a broker option that is changed on one node changes on all of them;
-Kafka keeps the options of each broker apart.
+Deviation: Partita changes a broker option on all nodes of its process, where Kafka keeps the options of each broker
+apart.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ class NeedsOnResources(NamedTuple):
     @property
     def outcome(self) -> str:
         """The form of a refusal, for the documents."""
-        return "TOPIC_, GROUP_ or CLUSTER_AUTHORIZATION_FAILED for it, the others go on"
+        return "TOPIC_, GROUP_ or CLUSTER_AUTHORIZATION_FAILED for it"
 
 
 class _Config(Protocol):

@@ -30,7 +30,8 @@ PRODUCERS_CODEC = "producer"
 class RecordsRejected(InvalidBatch):
     """Some records of a batch are not accepted, and so none of it is; `errors` names the first 100 of them.
 
-    Deviation: an answer to Produce names the first 100 rejected records of a batch; Kafka names all of them.
+    Deviation: Partita names the first 100 rejected records of a batch in an answer to Produce, where Kafka names all of
+    them.
     """
 
     def __init__(self, code: ErrorCode, reason: str, errors: list[BatchIndexAndErrorMessage]) -> None:

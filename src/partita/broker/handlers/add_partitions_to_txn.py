@@ -39,7 +39,6 @@ API = Served(
             "TOPIC_AUTHORIZATION_FAILED for it, OPERATION_NOT_ATTEMPTED for the others",
         ),
     ),
-    deviation="From version 4 on, without an authorizer, from the same machine alone",
 )
 
 _FENCED_FROM, _OF_BROKERS_FROM = 2, 4

@@ -22,7 +22,7 @@ API = Served(
     rights=(Needs(Operation.ALTER_CONFIGS, ResourceType.CLUSTER),),
     elements_max=CHANGES_MAX,
     errors=Errors(says_why=True),
-    deviation="request_percentage is kept and not enforced; host names are refused for ip",
+    deviation="Partita keeps the quota request_percentage and does not enforce it, where Kafka limits request threads",
 )
 
 

@@ -24,7 +24,7 @@ API = Served(
     AlterPartitionReassignmentsRequest,
     rights=(Needs(Operation.ALTER, ResourceType.CLUSTER),),
     errors=Errors(also_in_items=True),
-    deviation="No data is copied; a reassignment is complete at once",
+    deviation="Partita completes a reassignment at once and copies no data, where Kafka copies it to the new replicas",
 )
 
 

@@ -21,7 +21,6 @@ from partita.security.rights.operations import Operation, ResourceType
 API = Served(
     AlterReplicaLogDirsRequest,
     rights=(Needs(Operation.ALTER, ResourceType.CLUSTER),),
-    deviation="There is one log directory, and nothing is moved",
 )
 
 

@@ -3,8 +3,8 @@
 The client sends a salted password; the stored form checks passwords and cannot log in. Users succeed or fail alone.
 Open connections stay unchanged; the next login counts.
 
-Deviation: an empty salt or salted password is refused with UNACCEPTABLE_CREDENTIAL; Kafka stores the one and answers
-UNKNOWN_SERVER_ERROR to the other.
+Deviation: Partita refuses an empty salt or salted password with UNACCEPTABLE_CREDENTIAL, where Kafka stores the one and
+answers UNKNOWN_SERVER_ERROR to the other.
 """
 
 from __future__ import annotations
@@ -31,7 +31,6 @@ API = Served(
     rights=(Needs(Operation.ALTER, ResourceType.CLUSTER),),
     elements_max=CHANGES_MAX,
     errors=Errors(says_once=True),
-    deviation="An empty salt or salted password is refused",
 )
 
 _MECHANISMS = {number: mechanism for mechanism, number in NUMBERS.items()}

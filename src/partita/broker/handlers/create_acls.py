@@ -28,7 +28,6 @@ API = Served(
     rights=(Needs(Operation.ALTER, ResourceType.CLUSTER),),
     elements_max=CHANGES_MAX,
     errors=Errors(says_why=True),
-    deviation="ANY, MATCH or an unknown code in an ACL is answered INVALID_REQUEST; Kafka disconnects or answers -1",
 )
 
 

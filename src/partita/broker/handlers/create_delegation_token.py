@@ -23,7 +23,6 @@ API = Served(
     CreateDelegationTokenRequest,
     rights=(InHandler("for another owner: CREATE_TOKENS on the USER", "DELEGATION_TOKEN_AUTHORIZATION_FAILED"),),
     elements_max=CHANGES_MAX,
-    deviation="One user may ask for 1,000 tokens, with 16 KiB of renewers each",
 )
 
 

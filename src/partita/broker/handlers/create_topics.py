@@ -37,7 +37,6 @@ API = Served(
         InHandler("to see the settings: DESCRIBE_CONFIGS TOPIC", "no settings, the topic is created"),
     ),
     quota=Quota("controller_mutation_rate", refused_from=6, items=("topics",), answers="topics"),
-    deviation="A topic has at most 10,000 partitions; new topics are usable when the answer arrives",
 )
 
 _CONFIGS_ANSWERED_FROM = 5

@@ -1,7 +1,7 @@
 """DeleteAcls: what each filter selects is removed; one ACL may be reported by several filters. (Kafka: AclApis.)
 
-Deviation: once the filters of a DeleteAcls have selected 100,000 ACLs, those behind are refused with INVALID_REQUEST.
-Kafka reports all that they select, however large the answer is.
+Deviation: Partita refuses further filters of a DeleteAcls with INVALID_REQUEST once 100,000 ACLs are selected, where
+Kafka reports every ACL.
 """
 
 from __future__ import annotations
@@ -27,7 +27,6 @@ API = Served(
     rights=(Needs(Operation.ALTER, ResourceType.CLUSTER),),
     elements_max=CHANGES_MAX,
     errors=Errors(says_why=True),
-    deviation="A filter with an unknown code is answered INVALID_REQUEST; Kafka disconnects",
 )
 
 ACLS_AT_ONCE = 10_000

@@ -19,7 +19,6 @@ API = Served(
     DescribeAclsRequest,
     rights=(Needs(Operation.DESCRIBE, ResourceType.CLUSTER),),
     errors=Errors(says_why=True),
-    deviation="A filter with an unknown code is answered INVALID_REQUEST; Kafka disconnects",
 )
 
 

@@ -33,7 +33,7 @@ else:
 API = Served(
     DescribeConfigsRequest,
     rights=(NeedsOnResources(Operation.DESCRIBE_CONFIGS, "results"),),
-    deviation="Options of features that Partita lacks are not listed",
+    deviation="Partita leaves out options of features that it lacks, where Kafka lists them",
 )
 
 TOPIC_SOURCE, NODE_SOURCE, CLUSTER_SOURCE, STATIC_SOURCE, DEFAULT_SOURCE, GROUP_SOURCE = 1, 2, 3, 4, 5, 8

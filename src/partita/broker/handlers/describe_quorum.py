@@ -25,7 +25,6 @@ API = Served(
     DescribeQuorumRequest,
     rights=(Needs(Operation.DESCRIBE, ResourceType.CLUSTER),),
     errors=Errors(fields={"error_message": ""}),
-    deviation="Reports one voter, the controller; there is no log of metadata",
 )
 
 METADATA_TOPIC = "__cluster_metadata"

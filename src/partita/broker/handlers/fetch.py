@@ -2,8 +2,8 @@
 
 Answers hold views of the files. The first partition with data gets at least one batch whatever the limits say.
 
-Deviation: an answer to Fetch holds at most 50 MiB and waits at most 30 s, whatever the request asks for. Kafka allows
-55 MiB (`fetch.max.bytes`) and any wait.
+Deviation: Partita answers a Fetch with at most 50 MiB after at most 30 s, where Kafka allows 55 MiB (`fetch.max.bytes`)
+and any wait.
 """
 
 from __future__ import annotations
@@ -39,7 +39,6 @@ API = Served(
     elements_max=PARTITIONS_MAX,
     errors=Errors(fields={"high_watermark": -1, "records": b""}),
     quota=Quota("consumer_byte_rate"),
-    deviation="An answer holds at most 50 MiB and waits at most 30 s; no replica ever follows",
 )
 
 MAX_ANSWER_BYTES = 50 << 20

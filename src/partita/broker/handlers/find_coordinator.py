@@ -3,9 +3,8 @@
 They are in `__consumer_offsets` and in `__transaction_state`. The first question makes the topic, unless fewer nodes
 are alive than it needs replicas. (Kafka: KafkaApis, AutoTopicCreationManager.)
 
-Deviation: the first FindCoordinator request creates the coordinator's topic and is answered at once. With
-`--kafka-defaults` it gets COORDINATOR_NOT_AVAILABLE, as in Kafka, whose clients then wait up to 1 s before they ask
-again.
+Deviation: Partita creates the coordinator's topic with the first FindCoordinator and answers it at once, where Kafka
+answers COORDINATOR_NOT_AVAILABLE and clients ask again after up to 1 s; `--kafka-defaults` does the same.
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@ from partita.protocol.messages.join_group import JoinGroupRequest, JoinGroupResp
 API = Served(
     JoinGroupRequest,
     rights=(READ_GROUP,),
-    deviation="A join that a newer one replaces is answered NOT_COORDINATOR; Kafka never answers it",
+    deviation="Partita answers NOT_COORDINATOR to a join that a newer one replaces, where Kafka never answers it",
 )
 
 _NULL_PROTOCOL_FROM = 7

@@ -44,8 +44,8 @@ def handle(ctx: RequestContext, request: ListOffsetsRequest) -> Steps[ListOffset
 
     A client that claims to be a replica gets a consumer's answer and sees no further. (H27)
 
-    Deviation: ListOffsets from a client that claims to be a replica, as kafka-python up to 3.0.11 does, is answered
-    as for a consumer; Kafka answers with the log end offset, even under read_committed.
+    Deviation: Partita answers ListOffsets of a client that claims to be a replica, as kafka-python up to 3.0.11 does,
+    as for a consumer, where Kafka answers with the log end offset even under read_committed.
     """
     counts: Counter[tuple[str, int]] = Counter()
     asked = ((topic.name, part.partition_index) for topic in request.topics for part in topic.partitions)

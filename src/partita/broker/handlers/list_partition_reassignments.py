@@ -18,7 +18,7 @@ API = Served(
     ListPartitionReassignmentsRequest,
     rights=(Needs(Operation.DESCRIBE, ResourceType.CLUSTER),),
     errors=Errors(fields={"error_message": ""}),
-    deviation="The list is always empty, since a reassignment completes at once",
+    deviation="Partita lists no reassignment, since each completes at once, where Kafka lists those under way",
 )
 
 

@@ -22,7 +22,6 @@ from partita.transactions.model import STATES_BY_TEXT
 API = Served(
     ListTransactionsRequest,
     rights=(InHandler("DESCRIBE on each TRANSACTIONAL_ID", "left out"),),
-    deviation="A pattern has at most 1,000 characters, and needs the extra `regex`",
 )
 
 

@@ -1,6 +1,6 @@
 """Metadata: nodes, topics by name or by id, partitions with their leaders. May create topics. (Kafka: KafkaApis.)
 
-Deviation: a Metadata request that creates a topic describes it in its answer; Kafka first answers
+Deviation: Partita describes a topic that a Metadata request creates in its answer, where Kafka first answers
 UNKNOWN_TOPIC_OR_PARTITION.
 """
 
@@ -40,7 +40,6 @@ API = Served(
         InHandler("to create a topic: CREATE CLUSTER, or CREATE TOPIC", "TOPIC_AUTHORIZATION_FAILED"),
     ),
     errors=Errors(also_in_items=True),
-    deviation="A topic that the request creates is in the answer; Kafka first answers UNKNOWN_TOPIC_OR_PARTITION",
 )
 
 AUTO_CREATED_MAX = 1000

@@ -19,7 +19,7 @@ API = Served(
         Checked("from version 5 on protocol type and name", "INCONSISTENT_GROUP_PROTOCOL"),
         READ_GROUP,
     ),
-    deviation="A sync that a newer one replaces is answered NOT_COORDINATOR; Kafka never answers it",
+    deviation="Partita answers NOT_COORDINATOR to a sync that a newer one replaces, where Kafka never answers it",
 )
 
 

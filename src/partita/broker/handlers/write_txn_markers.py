@@ -27,7 +27,6 @@ from partita.security.rights.operations import Operation, ResourceType
 API = Served(
     WriteTxnMarkersRequest,
     rights=(Needs(Operation.CLUSTER_ACTION, ResourceType.CLUSTER, or_else=Operation.ALTER),),
-    deviation="Without an authorizer accepted from the same machine alone",
 )
 
 

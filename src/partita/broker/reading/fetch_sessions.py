@@ -3,8 +3,8 @@
 A session has an id, an epoch that counts its requests, and partitions in the order they are served; those that gave
 data go to the end, so that every one gets its turn. (Kafka: FetchSession.scala.)
 
-Deviation: a fetch session ends with the connection that opened it, and after 2 minutes without use; the sessions of
-a node remember 100,000 partitions together. Kafka counts sessions only and keeps them until their slot is needed.
+Deviation: Partita ends a fetch session with its connection or after 2 minutes without use, and remembers 100,000
+partitions per node in all sessions, where Kafka counts sessions only and keeps them until their slot is needed.
 """
 
 from __future__ import annotations

@@ -3,10 +3,10 @@
 A token is an id, a login by SCRAM whose password is the HMAC of the id, an owner and three times. The HMAC is made with
 the broker's secret key whenever it is needed and is not stored; what is stored checks a login and cannot log in.
 
-Deviation: a delegation token that has expired logs in no more; on Kafka it does until it is removed, and such a session
-never ends.
+Deviation: Partita refuses logins with an expired delegation token, where Kafka accepts it until it is removed and never
+ends such a session.
 
-Deviation: with another `delegation.token.secret.key` the tokens made before are void; Kafka gives them new HMACs.
+Deviation: Partita voids existing tokens when `delegation.token.secret.key` changes, where Kafka gives them new HMACs.
 
 Deviation: Partita answers POLICY_VIOLATION to more than 1,000 delegation tokens of a user or 16 KiB of renewers of a
 token, where Kafka sets no such limit.

@@ -16,7 +16,8 @@ from partita.protocol.messages.create_topics import CreatableReplicaAssignment
 
 PARTITIONS_PER_TOPIC_MAX = 10_000
 PARTITIONS_MAX = 200_000
-"""Deviation: one process holds at most 200,000 partitions, and one topic 10,000; Kafka sets no such limit."""
+"""Deviation: Partita holds at most 200,000 partitions in a process and 10,000 in a topic, where Kafka sets no such
+limit."""
 
 
 class Refused(Exception):

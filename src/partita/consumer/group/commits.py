@@ -3,8 +3,8 @@
 Commits leave in call order on the coordinator's one connection. A synchronous one is repeated while its errors may
 pass; an asynchronous one never. Only a stable member commits. (Kafka: ConsumerCoordinator.sendOffsetCommitRequest.)
 
-Deviation: A commit by call during a cooperative rebalance waits for its end if its partitions stay with the member.
-Kafka's consumer raises RebalanceInProgressException, or gives it to the callback.
+Deviation: Partita's consumer delays an explicit commit during a cooperative rebalance to its end if the partitions stay
+with the member, where Kafka's raises RebalanceInProgressException or passes it to the callback.
 """
 
 from __future__ import annotations
@@ -326,8 +326,8 @@ class Commits:
     def _leave_out(self, commit: PendingCommit, missing: set[TopicPartition]) -> None:
         """Partitions of topics that are gone have nothing to commit; said once per topic (BM-151).
 
-        Deviation: A commit that the consumer makes by itself is not repeated for topics that were deleted. Kafka's
-        consumer repeats it and holds up a rebalance for all other topics meanwhile, for up to max.poll.interval.ms.
+        Deviation: Partita's consumer does not repeat an automatic commit for deleted topics, where Kafka's repeats it
+        for up to max.poll.interval.ms and delays a rebalance for all other topics.
         """
         commit.offsets = {tp: offset for tp, offset in commit.offsets.items() if tp not in missing}
         for topic in sorted({tp.topic for tp in missing} - self._told_missing):

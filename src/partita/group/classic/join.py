@@ -395,8 +395,8 @@ def _holder(join: Join) -> Member:
 def _replacement(turn: Turn, join: Join, old: Member) -> Member:
     """Return the member that takes over the instance id, assignment and position of `old`.
 
-    Deviation: DescribeGroups shows the client id and host of the process that took a static member over; Kafka keeps
-    showing those of the previous process.
+    Deviation: Partita shows the client id and host of the new process of a static member in DescribeGroups, where Kafka
+    shows those of the previous process.
     """
     assert old.instance_id is not None
     new = join.new_member(turn.state.new_member_id(old.instance_id))

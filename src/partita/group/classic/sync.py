@@ -3,9 +3,8 @@
 The group leader's assignment is written, the group becomes Stable, and all answers wait until that record is durable.
 (Kafka: GroupMetadataManager.classicGroupSyncToClassicGroup, specification section 8.)
 
-Deviation: a group is Stable as soon as the write of the leader's assignment begins; in Kafka it is once that write
-has ended. If the write fails, the shard is reloaded from its log, so no member keeps an assignment that was not
-stored.
+Deviation: Partita calls a group Stable when the write of the leader's assignment begins, and reloads the shard if the
+write fails, where Kafka waits for its end.
 """
 
 from __future__ import annotations

@@ -5,8 +5,8 @@ that watching continues after a load. The next rebalance ends it. Usually a down
 the coordinator is lost before that ends, the next coordinator finds the partitions without an owner.
 
 Deviation: Partita watches the topics of a group that a static member's return has made classic, and restarts the
-rebalance of a downgrade when it loads the group, where Kafka does neither: a partition that is added then has no owner
-until the group rebalances for another reason.
+rebalance of a downgrade when it loads the group, where Kafka leaves an added partition without an owner until the next
+rebalance.
 """
 
 from __future__ import annotations

@@ -225,8 +225,8 @@ def _downgrade_by_replacement(turn: Turn, join: Join, change: Change) -> None:
 
     It rebalances if the new member subscribes to other topics (KAFKA-19546).
 
-    Deviation: a group that a static member's return makes classic also rebalances in Partita if some member has not
-    reached its target, where Kafka's does not and partitions that a member never learned about are not read.
+    Deviation: Partita also rebalances a group that a static member's return makes classic if some member has not
+    reached its target, where Kafka does not and partitions stay unread.
     """
     assert change.replaces is not None
     comes = change.after

@@ -66,12 +66,12 @@ def classic_tombstone(turn: Turn, group_id: str) -> tuple[Record, ...]:
 def upgrade(turn: Turn, group_id: str) -> Refused | None:
     """Convert a classic group with members to a KIP-848 group; members keep their assignments and protocol.
 
-    Deviation: a group that was rebalancing, or whose members do not have all partitions of its topics, has its epoch
-    written with the hash of no topics, so that the next request begins another one. In Kafka's group such partitions
-    stay without an owner if a static member with the same topics triggers the upgrade.
+    Deviation: Partita writes the hash of no topics for an upgraded group that was rebalancing or has partitions without
+    an owner, so that the next request begins an epoch, where Kafka leaves them so if a static member with the same
+    topics triggers the upgrade.
 
-    Deviation: a cooperative member first has to revoke the partitions it owned when it joined and was not assigned
-    again. In Kafka another member gets them at once, although the old owner may not have seen its new assignment.
+    Deviation: Partita has a cooperative member revoke owned partitions that it was not assigned before another member
+    gets them, where Kafka assigns them at once.
     """
     classic = turn.state.groups[group_id]
     members = _upgraded_members(turn, classic)
@@ -186,9 +186,9 @@ def downgrade(
     (`partita.group.classic.unled`). The record always says so; a coordinator that loads it thus begins the rebalance
     that this one could not end.
 
-    Deviation: a group that becomes classic has what each member may own as its assignment. In Kafka it is the member's
-    target; if a client joins by the new protocol before a member has rejoined, partitions this member reads get
-    another owner there.
+    Deviation: Partita gives each member of a group that becomes classic what it may own as its assignment, where Kafka
+    gives it the target, so that a partition can get a second owner when a client joins by the new protocol before the
+    member has rejoined.
     """
     gone = {member.member_id for member in leaving}
     staying = [member for member in group.members.values() if member.member_id not in gone]

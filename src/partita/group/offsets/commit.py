@@ -2,8 +2,8 @@
 
 (Kafka: OffsetMetadataManager.commitOffset, ClassicGroup.validateOffsetCommit; specification section 12.)
 
-Deviation: an OffsetCommit of version 2 to 4 with a retention of 0 ms keeps its offsets as long as
-`offsets.retention.minutes` says; in Kafka they expire at once.
+Deviation: Partita keeps offsets of an OffsetCommit 2 to 4 with a retention of 0 ms for `offsets.retention.minutes`,
+where Kafka expires them at once.
 """
 
 from __future__ import annotations
@@ -164,8 +164,8 @@ def STORE(turn: Turn, commit: Commit) -> None:
     if member is not None:
         turn.start_session(group, member)
     if stored.records and turn.state.is_absent(group):
-        # Deviation: a commit of which every partition is refused creates no group. Kafka creates one that can be
-        # deleted and joined, but is neither described nor listed until something is written for it.
+        # Deviation: Partita creates no group for a commit of which every partition is refused, where Kafka creates one
+        # that can be deleted and joined, but not described or listed until something is written for it.
         turn.state.add(group)
     turn.write_offsets(group.group_id, stored)
     turn.out.answer(commit.token, stored.response)

@@ -93,11 +93,11 @@ class ProducerCalls:
         self.config.values["security"].set_login(username, password)
 
     def on_note(self, heard: Callable[[Note], object] | None) -> None:
-        """Call this with every Note, on the producer's loop: brokers that cannot be reached, go, come, and throttle."""
+        """Call this with every Note, on the producer's loop: brokers that are unreachable, go, return or throttle."""
         self._driver.on_note = heard
 
     def metrics(self) -> dict[str, float]:
-        """Every number by Kafka's name, such as `record-send-total`; those of a topic carry it in braces."""
+        """Every metric by Kafka's name, such as `record-send-total`; those of a topic have it in braces."""
         return self._driver.metrics()
 
     def metrics_text(self) -> str:
@@ -181,8 +181,8 @@ class AsyncProducer(ProducerCalls):
     ) -> SentRecords:
         """Add many records of one topic to batches, several times as fast as one by one; the result has their outcomes.
 
-        Keys, headers and timestamps are as many as the values; the partition is the same for all. Reads on only as fast
-        as the buffer has room. A record that cannot be sent fails by itself, and the others go on. Records of bytes and
+        Keys, headers and timestamps are as many as the values; the partition is the same for all. Reads only as fast
+        as the buffer has room. A record that cannot be sent fails alone. Records of bytes and
         text that come together share batches of up to 256 KiB, even if batch.size is less. Raises NoMetadataError and
         BufferExhaustedError after max.block.ms, with the records before it on their way.
         """
@@ -253,7 +253,7 @@ class AsyncProducer(ProducerCalls):
         await self._driver.calls.call(Transactions.init)
 
     async def send_offsets_to_transaction(self, offsets: Committable, group_metadata: GroupMetadata) -> None:
-        """Commit a group's offsets with the transaction: a dict, a record, or what a poll returned.
+        """Commit a group's offsets with the transaction: a dict, a record, or the result of a poll.
 
         `group_metadata` is `consumer.group_metadata()`: it keeps out a consumer that was replaced meanwhile, which gets
         an AbortableTransactionError. The consumer must not commit by itself: enable_auto_commit=False.
@@ -273,7 +273,7 @@ class AsyncProducer(ProducerCalls):
         await self._driver.calls.call(Transactions.commit)
 
     async def abort_transaction(self) -> None:
-        """Abort the transaction: records that were not sent fail with TransactionAbortedError, none becomes visible."""
+        """Abort the transaction: unsent records fail with TransactionAbortedError, none becomes visible."""
         self._running()
         await self._driver.calls.call(Transactions.abort)
 
@@ -289,7 +289,7 @@ class AsyncProducer(ProducerCalls):
     ) -> None:
         """Flush, fail the rest, disconnect. Calling it again has no effect.
 
-        A transaction that is open is aborted instead, and UndeliveredError says so; if no broker can be reached, the
+        An open transaction is aborted instead, and UndeliveredError says so; if no broker can be reached, the
         cluster aborts it after transaction.timeout.ms.
 
         Waits at most `timeout` seconds, and at most `without_broker` seconds in a row in which no broker can be
@@ -356,8 +356,7 @@ class AsyncProducer(ProducerCalls):
 class Producer(ProducerCalls):
     """Sends records to topics. Options are Kafka's, with underscores; `config` takes a dict in Kafka's own spelling.
 
-    Calls block, and the loop behind them runs in a thread of its own; `AsyncProducer` is for asyncio. Threads may share
-    a producer.
+    Calls block; their loop runs in a separate thread. `AsyncProducer` is for asyncio. Threads may share a producer.
     """
 
     def __init__(self, config: Mapping[str, Any] | None = None, /, **options: Unpack[ProducerOptions]) -> None:
@@ -395,7 +394,10 @@ class Producer(ProducerCalls):
         partition: int | None = None,
         timestamp: int | None = None,
     ) -> DeliveryFuture:
-        """As `AsyncProducer.send`, but waits while the buffer is full, at most max.block.ms."""
+        """Add a record to a batch; the future gives its place in the log.
+
+        As `AsyncProducer.send`, but waits while the buffer is full, at most max.block.ms.
+        """
         if self._thread is None:
             self._loop_thread()
         producer = self._producer
@@ -416,14 +418,17 @@ class Producer(ProducerCalls):
         partition: int | None = None,
         timestamps: Iterable[int] | None = None,
     ) -> SentRecords:
-        """As `AsyncProducer.send_many`: waits while the buffer is full, but not for deliveries."""
+        """Add many records of one topic to batches, several times as fast as one by one.
+
+        As `AsyncProducer.send_many`: waits while the buffer is full, but not for deliveries.
+        """
         many = Many(values, keys, headers, partition, timestamps)
         check_many(topic, many)
         sent = SentRecords(self._producer._driver)
         return self._filled(topic, self._producer._many(topic, many, sent), sent)
 
     def send_table(self, topic: str, table: pa.Table | pa.RecordBatch) -> SentRecords:
-        """As `AsyncProducer.send_table`: waits while the buffer is full, but not for deliveries."""
+        """As `send_many`, for the rows of an Arrow table, without Python objects. See `AsyncProducer.send_table`."""
         sent = SentRecords(self._producer._driver)
         return self._filled(topic, self._producer._table(topic, table, sent), sent)
 
@@ -450,19 +455,22 @@ class Producer(ProducerCalls):
         return TransactionBlock(self)
 
     def init_transactions(self) -> None:
-        """As `AsyncProducer.init_transactions`."""
+        """Take over the transactional id, once, before the first transaction. See `AsyncProducer.init_transactions`."""
         self._loop_thread().run(self._producer.init_transactions())
 
     def send_offsets_to_transaction(self, offsets: Committable, group_metadata: GroupMetadata) -> None:
-        """As `AsyncProducer.send_offsets_to_transaction`."""
+        """Commit a group's offsets with the transaction: a dict, a record, or the result of a poll.
+
+        See `AsyncProducer.send_offsets_to_transaction`.
+        """
         self._loop_thread().run(self._producer.send_offsets_to_transaction(offsets, group_metadata))
 
     def commit_transaction(self) -> None:
-        """As `AsyncProducer.commit_transaction`."""
+        """Send the remaining records, wait for them, and commit; for errors see `AsyncProducer.commit_transaction`."""
         self._loop_thread().run(self._producer.commit_transaction())
 
     def abort_transaction(self) -> None:
-        """As `AsyncProducer.abort_transaction`."""
+        """Abort the transaction: unsent records fail with TransactionAbortedError, none becomes visible."""
         self._loop_thread().run(self._producer.abort_transaction())
 
     def partitions_for(self, topic: str) -> list[int]:
@@ -475,7 +483,7 @@ class Producer(ProducerCalls):
         *,
         without_broker: float = WITHOUT_BROKER_SECONDS,
     ) -> None:
-        """As `AsyncProducer.close`. Raises UndeliveredError."""
+        """Flush, fail the rest, disconnect, as `AsyncProducer.close` does. Raises UndeliveredError."""
         self._face.check_blocking()
         with self._lock:
             self._is_closed = True

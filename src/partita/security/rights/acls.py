@@ -140,8 +140,8 @@ def problem_of(
 ) -> str | None:
     """Why these fields make no ACL, in Kafka's words where Kafka has words; None when they do. (security.md 14)
 
-    Deviation: a CreateAcls request with UNKNOWN, ANY or MATCH in a field is answered INVALID_REQUEST for that ACL;
-    Kafka closes the connection or answers UNKNOWN_SERVER_ERROR.
+    Deviation: Partita answers INVALID_REQUEST for an ACL with UNKNOWN, ANY or MATCH in CreateAcls, where Kafka closes
+    the connection or answers UNKNOWN_SERVER_ERROR.
     """
     fields = (
         ("resourceType", ResourceType, resource_type, 2),
@@ -169,8 +169,8 @@ def problem_of(
 def filter_problem(resource_type: int, pattern_type: int, operation: int, permission: int) -> str | None:
     """Why these fields make no filter; None when they do.
 
-    Deviation: a filter with an UNKNOWN type, pattern, operation or permission is answered INVALID_REQUEST; Kafka
-    closes the connection.
+    Deviation: Partita answers INVALID_REQUEST to an ACL filter with an UNKNOWN type, pattern, operation or permission,
+    where Kafka closes the connection.
     """
     fields = (
         ("resourceType", ResourceType, resource_type),

@@ -183,8 +183,8 @@ class Authorizer:
     def decide(self, principal: str, host: str, operation: int, resource_type: int, name: str) -> Decision:
         """The decision with its rule.
 
-        Deviation: an ACL on the literal `*` covers names that begin with `*`, such as a group called `*x`; Kafka
-        passes over it for them, so that a DENY on every group does not hold there.
+        Deviation: Partita applies an ACL on the literal `*` also to names that begin with `*`, such as a group called
+        `*x`, where Kafka does not, so that a DENY on every group misses it.
         """
         key = (principal, host, operation, resource_type, name)
         known = self._decided.get(key)

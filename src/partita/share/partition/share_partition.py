@@ -3,8 +3,8 @@
 Inputs are calls with the time; what is to be stored comes out as a `Write`, whose outcome is told by `stored` or
 `refused`. All locks have one deadline: the earliest, found anew when it has passed. (Kafka: SharePartition.)
 
-Deviation: a lock that ends, and what a member gives back, are stored by one write for all records of a share
-partition; Kafka writes once for each record or batch.
+Deviation: Partita stores an expired lock and what a member returns by one write for all records of a share partition,
+where Kafka writes once for each record or batch.
 """
 
 from __future__ import annotations
