@@ -12,9 +12,9 @@ import asyncio
 import gc
 import time
 
-NEW_OBJECTS, NEW_COLLECTIONS, PORTION_COLLECTIONS = 1000, 5, 2
+NEW_OBJECTS, NEW_COLLECTIONS, PORTION_COLLECTIONS = 1000, 4, 1
 """New objects between two collections of them, how many of those go before the next older ones are looked at, and how
-many of these before a portion ends: about 18,000 objects."""
+many of these before a portion ends: about 10,000 objects."""
 WHOLE_SHARE = 10_000
 WHOLE_SECONDS_MIN = 60.0
 LOOK_SECONDS = 1.0

@@ -190,7 +190,8 @@ class StoreWorld:
         self.is_in_worker = True
         work.run()
         self.is_in_worker = False
-        work.finish(self.store)
+        for _ in work.finish(self.store):
+            pass
         for directory, log in logs:
             _, topic_id, index = directory.split("/")
             if self.store.failure is None:

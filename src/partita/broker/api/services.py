@@ -97,7 +97,7 @@ class Services:
             lambda: delegation_tokens.DelegationTokens(cluster.catalogue, cluster.config, self.users(), cluster.clock)
         )
         """The logins that users have lent."""
-        self.long_polls = Lazy(lambda: long_polls.LongPolls(cluster.loop, cluster.clock))
+        self.long_polls = Lazy(lambda: long_polls.LongPolls(cluster.loop, cluster.clock, self.turns))
         """The requests that wait for a log to move."""
         self.workers = Lazy(lambda: workers.Workers(cluster.loop))
         """The threads for long work on records."""
@@ -134,7 +134,7 @@ class Services:
         sessions = self._fetch_sessions.get(node_id)
         if sessions is None:
             slots = self.cluster.config.int("max.incremental.fetch.session.cache.slots")
-            sessions = self._fetch_sessions[node_id] = fetch_sessions.FetchSessions(slots)
+            sessions = self._fetch_sessions[node_id] = fetch_sessions.FetchSessions(slots, work_off=self.turns.work_off)
         return sessions
 
     def follow_topics(self) -> None:

@@ -13,8 +13,9 @@ from partita.broker.api.needs import OTHERS_GO_ON, InHandler
 from partita.broker.api.served import PARTITIONS_MAX, Errors, Quota, Served
 from partita.broker.handlers._partitions import endpoints, find
 from partita.broker.reading.fetch_sessions import FetchPlan, Key, Wanted, wanted
-from partita.broker.reading.long_polls import Moved
+from partita.broker.reading.long_polls import FEW, Moved
 from partita.broker.topics.catalogue import Partition, Topic
+from partita.broker.wire.turns import let_go
 from partita.group.steps import finished
 from partita.log.partition_log import PartitionLog
 from partita.log.storage import StorageError
@@ -44,8 +45,6 @@ API = Served(
 MAX_ANSWER_BYTES = 50 << 20
 MAX_WAIT_MS = 30_000
 READ_COMMITTED = 1
-FEW = 250
-"""So many partitions are read at once when a waiting fetch is woken."""
 _IDS_FROM, _SESSIONS_FROM, _ZSTD_FROM, _LEADER_FROM = 13, 7, 10, 16
 _REFUSED_BEFORE_READING = frozenset(
     {ErrorCode.TOPIC_AUTHORIZATION_FAILED, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.UNKNOWN_TOPIC_ID}
@@ -67,16 +66,30 @@ def handle(ctx: RequestContext, request: FetchRequest) -> Steps[Answer]:
     plan = ctx.fetch_sessions.plan(request, ctx.version, ctx.now().mono_ms, ctx.connection, named)
     if isinstance(plan, ErrorCode):
         return FetchResponse(error_code=plan)
+    if len(plan) > FEW:
+        return (yield from _many(ctx, _Fetch(ctx, request, plan), plan, wait_ms))
     fetch = _Fetch(ctx, request, plan)
     answer = yield from fetch.read(is_final=wait_ms <= 0)
     if answer is not None:
         return answer
-    if fetch.is_enough(fetch.moved()):
+    if fetch.is_enough(list(filter(fetch.has_moved, fetch.partitions()))):
         return (yield from fetch.read(is_final=True))
-    if len(plan) <= FEW:
-        return ctx.long_polls.wait(fetch.partitions(), fetch.look, wait_ms, ctx.connection)
-    yield ctx.long_polls.wait(fetch.partitions(), fetch.look_for_reason, wait_ms, ctx.connection)
-    return (yield from fetch.read(is_final=True))
+    return ctx.long_polls.wait(fetch.partitions(), fetch.look, wait_ms, ctx.connection)
+
+
+def _many(ctx: RequestContext, fetch: _Fetch, plan: FetchPlan, wait_ms: int) -> Steps[FetchResponse]:
+    answer = yield from fetch.read(is_final=wait_ms <= 0)
+    if answer is None:
+        yield (
+            yield from ctx.long_polls.wait_for_many(
+                fetch.partitions(), fetch.has_moved, fetch.look_for_reason, wait_ms, ctx.connection
+            )
+        )
+        answer = yield from fetch.read(is_final=True)
+    assert answer is not None, "a final reading is answered"
+    yield from fetch.let_go()
+    yield from plan.let_go()
+    return answer
 
 
 class _Fetch:
@@ -110,8 +123,9 @@ class _Fetch:
             left = max(0, left - size)
             has_reason = has_reason or _is_reason(data)
         if found and total < self._enough and not has_reason:
-            self._remember(found)
+            yield from self._remember(found)
             if self._total < self._enough:
+                yield from let_go(found)
                 return None
         return (yield from self._response(found))
 
@@ -132,20 +146,25 @@ class _Fetch:
             self._count_readable(partition, data)
         return self._total >= self._enough
 
-    def moved(self) -> list[Partition]:
-        """The partitions that went on while others were read."""
-        return [partition for partition, end in self._read_to.items() if self._up_to(partition.log) != end]
+    def has_moved(self, partition: Partition) -> bool:
+        """Whether the partition went on since it was read."""
+        return self._up_to(partition.log) != self._read_to[partition]
 
     def partitions(self) -> list[Partition]:
         """The partitions to wait for. All of them are here: with an error there would have been an answer."""
         return list(self._wanted)
 
+    def let_go(self) -> Steps[None]:
+        """Give back what is remembered of very many partitions."""
+        yield from let_go(self._wanted, self._read_to, self._sizes)
+
     @property
     def _enough(self) -> int:
         return min(self._request.min_bytes, self._limit)
 
-    def _remember(self, found: list[tuple[Wanted, PartitionData]]) -> None:
+    def _remember(self, found: list[tuple[Wanted, PartitionData]]) -> Steps[None]:
         for one, data in found:
+            yield None
             topic = self._topic(one)
             partition = topic.partition(one.asked.partition) if topic is not None else None
             if partition is not None:
@@ -239,8 +258,10 @@ class _Fetch:
     def _response(self, found: list[tuple[Wanted, PartitionData]]) -> Steps[FetchResponse]:
         topics: dict[bytes | str, FetchableTopicResponse] = {}
         leaders = []
-        for one, data in found:
+        found.reverse()
+        while found:
             yield None
+            one, data = found.pop()
             if not self._plan.shows(one, data):
                 continue
             entry = topics.get(one.topic)

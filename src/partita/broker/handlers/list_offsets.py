@@ -10,6 +10,7 @@ from partita.broker.api.needs import NeedsEach
 from partita.broker.api.served import ALONE_MAX, PARTITIONS_MAX, Served
 from partita.broker.handlers._partitions import find
 from partita.broker.topics.catalogue import Partition
+from partita.broker.wire.turns import let_go
 from partita.log.storage import StorageError
 from partita.log.timestamp_search import TimestampOffset, first_in
 from partita.protocol.error_codes import ErrorCode
@@ -63,6 +64,7 @@ def handle(ctx: RequestContext, request: ListOffsetsRequest) -> Steps[ListOffset
                 answers.append(_error(part, ErrorCode.INVALID_REQUEST))
             else:
                 answers.append((yield from _partition(ctx, request, topic.name, part)))
+    yield from let_go(counts)
     return response
 
 

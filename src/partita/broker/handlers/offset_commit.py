@@ -105,8 +105,9 @@ def _checked(ctx: RequestContext, request: OffsetCommitRequest) -> Generator[Non
             asked.name, asked.topic_id, existing = topic.name, topic.topic_id, len(topic.partitions)
         partitions, asked.partitions, missing = asked.partitions, [], []
         for part in partitions:
-            if 0 <= part.partition_index < existing:
+            if topic is not None and 0 <= part.partition_index < existing:
                 asked.partitions.append(part)
+                _ = topic.partitions[part.partition_index].is_untouched  # asks the disk, which the shard then need not
             else:
                 missing.append(OffsetCommitResponsePartition(partition_index=part.partition_index, error_code=code))
             yield

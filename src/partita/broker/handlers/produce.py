@@ -15,7 +15,7 @@ from partita.broker.api.served import Errors, Quota, Served
 from partita.broker.handlers._partitions import endpoints, find
 from partita.broker.handlers._produced import RecordsRejected, RecordWork, may_be_mistimed, record_work
 from partita.broker.handlers._verified import Transactional, verify
-from partita.broker.reading.long_polls import Moved
+from partita.broker.reading.long_polls import FEW, Moved
 from partita.broker.topics.catalogue import Partition, Topic
 from partita.log.durability import Durability
 from partita.log.partition_log import AppendRefused, PartitionLog
@@ -84,7 +84,7 @@ def handle(ctx: RequestContext, request: ProduceRequest) -> Steps[Answer]:
     for batch in batches:
         yield None
         parts.append(_append(ctx, batch, now, written))
-    return _answered(ctx, request, iter(parts), written)
+    return (yield from _answered(ctx, request, iter(parts), written))
 
 
 class _Batch:
@@ -137,12 +137,13 @@ def _answered(
     request: ProduceRequest,
     parts: Iterator[PartitionProduceResponse],
     written: list[tuple[Partition, int, PartitionProduceResponse]],
-) -> Answer:
+) -> Steps[Answer]:
     """Answer for all partitions; under durability `sync` as soon as what was written is durable."""
     if request.acks == 0:
         return None
     response = ProduceResponse(node_endpoints=[])
     for topic in request.topic_data:
+        yield None
         answered = [next(parts) for _ in topic.partition_data]
         response.responses.append(
             TopicProduceResponse(topic_id=topic.topic_id, name=topic.name, partition_responses=answered)
@@ -157,7 +158,7 @@ def _answered(
         response.node_endpoints = endpoints(ctx, moved, NodeEndpoint)
     if ctx.cluster.store.durability is not Durability.SYNC or not written:
         return response
-    return _when_durable(ctx, request, response, written)
+    return (yield from _when_durable(ctx, request, response, written))
 
 
 def _when_durable(
@@ -165,7 +166,7 @@ def _when_durable(
     request: ProduceRequest,
     response: ProduceResponse,
     written: list[tuple[Partition, int, PartitionProduceResponse]],
-) -> Answer:
+) -> Steps[Answer]:
     waiting = [(partition.log, end, part) for partition, end, part in written]
 
     def look(moved: Moved, is_final: bool) -> ProduceResponse | None:
@@ -176,8 +177,15 @@ def _when_durable(
     if (durable := look((), False)) is not None:
         # A repetition of what is durable already: no sync will come to wake it.
         return durable
-    partitions = [partition for partition, _, _ in written]
-    return ctx.long_polls.wait(partitions, look, max(0, request.timeout_ms), ctx.connection)
+    ends = {partition: end for partition, end, _ in written}
+    wait_ms = max(0, request.timeout_ms)
+    if len(ends) <= FEW:
+        return ctx.long_polls.wait(list(ends), look, wait_ms, ctx.connection)
+
+    def has_moved(partition: Partition) -> bool:
+        return partition.log.high_watermark >= ends[partition] or partition.log.failure is not None
+
+    return (yield from ctx.long_polls.wait_for_many(list(ends), has_moved, look, wait_ms, ctx.connection))
 
 
 def _finish(

@@ -9,11 +9,13 @@ partitions per node in all sessions, where Kafka counts sessions only and keeps 
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterator
 from functools import partial
 from random import Random
 from typing import TYPE_CHECKING
 
+from partita.broker.wire.turns import let_go
 from partita.protocol.error_codes import ErrorCode
 from partita.protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic, PartitionData
 
@@ -105,6 +107,11 @@ class FetchPlan:
     def __iter__(self) -> Iterator[Wanted]:
         return iter(tuple(self._partitions.values()))
 
+    def let_go(self) -> Iterator[None]:
+        """Give back the partitions, in steps, unless a session keeps them."""
+        if self.session is None:
+            yield from let_go(self._partitions)
+
     def shows(self, wanted: Wanted, data: PartitionData) -> bool:
         """Whether the answer shows this, which is then remembered. To be called once, for the answer that is sent."""
         if self.session is None:
@@ -121,8 +128,14 @@ class FetchPlan:
 class FetchSessions:
     """The sessions of one node, at most `slots` of them, with at most PARTITIONS_MAX partitions together."""
 
-    def __init__(self, slots: int, new_number: Callable[[], int] | None = None) -> None:
+    def __init__(
+        self,
+        slots: int,
+        new_number: Callable[[], int] | None = None,
+        work_off: Callable[[Iterator[object]], None] | None = None,
+    ) -> None:
         self._slots = slots
+        self._work_off = work_off or deque[object](maxlen=0).extend
         self._new_number = new_number or (lambda: Random().getrandbits(31))
         self.sessions: dict[int, Session] = {}
         """By id, the one used longest ago first."""
@@ -166,6 +179,7 @@ class FetchSessions:
         if session is not None:
             self.partition_count -= len(session.partitions)
             session.connection.forget(session.on_close)
+            self._work_off(let_go(session.partitions))
 
     def _go_on(
         self, session: Session, request: FetchRequest, named: dict[Key, Wanted], now_ms: int

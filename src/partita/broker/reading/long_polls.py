@@ -1,14 +1,16 @@
 """Requests that wait for logs to move: woken by the partitions that moved, answered at the latest when time is up.
 
 Many appends of one loop turn lead to one look, which gets the partitions that moved, so that it need not read the
-others again. (Kafka: DelayedFetch in its purgatory.)
+others again. Looks wait in line with the requests of connections, and what concerns many partitions is done in slices.
+(Kafka: DelayedFetch in its purgatory.)
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from functools import partial
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from partita.now import Clock
@@ -17,7 +19,10 @@ from partita.protocol.primitives import Message
 if TYPE_CHECKING:
     from partita.broker.topics.catalogue import Partition
     from partita.broker.wire.contract import ConnectionHandle
+    from partita.broker.wire.turns import Turns
 
+FEW = 250
+"""So many partitions are looked at, watched, or let go at once."""
 Moved = Sequence["Partition"]
 Look = Callable[[Moved, bool], Message | None]
 """Given the partitions that moved since the last look, return the answer; None: not enough yet.
@@ -46,21 +51,31 @@ class _Waiting:
 
     def notify(self, partition: Partition) -> None:
         """Something changed: look again once this turn of the loop is over."""
+        if self.future.done():
+            return
         if not self._moved:
-            self._polls.loop.call_soon(self._look_again)
+            self._polls.turns.wait(self._look_again)
         self._moved[partition] = None
 
     def _look_again(self) -> None:
-        if not self.future.done():
-            self._answer(is_final=False)
+        if self.future.done():
+            return
+        self._answer(is_final=False)
+        if self._moved and not self.future.done():
+            self._polls.turns.wait(self._look_again)
 
     def time_is_up(self) -> None:
-        """Answer with the data at hand."""
+        """Answer with the data at hand, when it is this request's turn."""
+        self._polls.turns.wait(self._answer_finally)
+
+    def _answer_finally(self) -> None:
         if not self.future.done():
             self._answer(is_final=True)
 
     def _answer(self, *, is_final: bool) -> None:
-        moved, self._moved = tuple(self._moved), {}
+        moved = tuple(islice(self._moved, FEW))
+        for partition in moved:
+            del self._moved[partition]
         try:
             answer = self.look(moved, is_final)
         except Exception as error:
@@ -101,9 +116,10 @@ def _tell(waiting: Iterable[_Waiting], partition: Partition) -> None:
 class LongPolls:
     """All waiting requests of a process."""
 
-    def __init__(self, loop: asyncio.AbstractEventLoop, clock: Clock) -> None:
+    def __init__(self, loop: asyncio.AbstractEventLoop, clock: Clock, turns: Turns) -> None:
         self.loop = loop
         self.clock = clock
+        self.turns = turns
         self.waiting: dict[_Waiting, None] = {}
         self._watched: dict[Partition, _Watched] = {}
 
@@ -111,22 +127,59 @@ class LongPolls:
         self, partitions: Sequence[Partition], look: Look, wait_ms: int, connection: ConnectionHandle
     ) -> asyncio.Future[Message | None]:
         """Return a future of the answer that `look` gives when a partition's log moves, or after `wait_ms`."""
+        waiting = self._begin(partitions, look, wait_ms, connection)
+        for partition in partitions:
+            self._watch(partition, waiting)
+        return waiting.future
+
+    def wait_for_many(
+        self,
+        partitions: Sequence[Partition],
+        has_moved: Callable[[Partition], bool],
+        look: Look,
+        wait_ms: int,
+        connection: ConnectionHandle,
+    ) -> Generator[None, None, asyncio.Future[Message | None]]:
+        """The same in steps, one for each partition; those that have moved by then are looked at."""
+        waiting = self._begin(partitions, look, wait_ms, connection)
+        for partition in partitions:
+            yield None
+            if waiting.future.done():
+                break
+            self._watch(partition, waiting)
+            if has_moved(partition):
+                waiting.notify(partition)
+        return waiting.future
+
+    def _begin(
+        self, partitions: Sequence[Partition], look: Look, wait_ms: int, connection: ConnectionHandle
+    ) -> _Waiting:
         waiting = _Waiting(self, partitions, look, wait_ms, connection)
         self.waiting[waiting] = None
-        for partition in partitions:
-            watched = self._watched.get(partition)
-            if watched is None:
-                watched = self._watched[partition] = _Watched(partition)
-                partition.log.watch(watched.notify)
-            watched.waiting[waiting] = None
-        return waiting.future
+        return waiting
+
+    def _watch(self, partition: Partition, waiting: _Waiting) -> None:
+        watched = self._watched.get(partition)
+        if watched is None:
+            watched = self._watched[partition] = _Watched(partition)
+            partition.log.watch(watched.notify)
+        watched.waiting[waiting] = None
 
     def forget(self, waiting: _Waiting) -> None:
         """Stop the request's waiting; logs without a waiting request are no longer watched."""
         if waiting not in self.waiting:
             return
         del self.waiting[waiting]
+        letting_go = self._let_go(waiting)
+        if len(waiting.partitions) > FEW:
+            self.turns.work_off(letting_go)
+        else:
+            for _ in letting_go:
+                pass
+
+    def _let_go(self, waiting: _Waiting) -> Iterator[None]:
         for partition in waiting.partitions:
+            yield None
             watched = self._watched.get(partition)
             if watched is None:
                 continue

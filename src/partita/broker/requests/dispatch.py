@@ -17,8 +17,10 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from partita.broker.api.apis import API_VERSIONS, SERVED, ServedApi
 from partita.broker.api.context import Answer, RequestContext, handled
+from partita.broker.api.served import ELEMENTS_MAX
 from partita.broker.wire.contract import Chunks, ConnectionHandle, Parked
 from partita.broker.wire.memo import Memo, Replies
+from partita.broker.wire.turns import let_go
 from partita.lazy import later
 from partita.protocol.error_codes import ErrorCode
 from partita.protocol.framing import REQUEST_BYTES_MIN, encode_response, read_request_header
@@ -43,6 +45,8 @@ CLIENT_ID_CHARACTERS_MAX = 256
 COMPLAINT_CHARACTERS_MAX = 300
 QUICK_ELEMENTS = 1000
 """A message with more array elements is read and written in slices."""
+QUICK_BYTES = 32 * 1024
+"""A larger request may have so many of them that freeing it takes long."""
 
 
 class RateLimit:
@@ -159,6 +163,13 @@ class Exchange:
 
     def _count(self, message: Message | None) -> None:
         self.ctx.services.traffic.answered(self.api.key, self._began, message)
+        if self.ctx.request_bytes > QUICK_BYTES:
+            self._let_go(self.request)
+
+    def _let_go(self, message: Message) -> None:
+        """Free a large message in slices; the APIs that may name very many partitions keep nothing of theirs."""
+        if self.api.elements_max > ELEMENTS_MAX:
+            self.ctx.services.turns.work_off(let_go(message))
 
     def _encode(self, message: Message) -> Chunks | Parked | None:
         try:
@@ -185,6 +196,7 @@ class Exchange:
         if error is not None:
             return self._frame_of_failure(error, message)
         self._count(message)
+        self._let_go(message)
         return self._cut(done.result())
 
     def _frame_of_failure(self, error: BaseException, message: Message) -> Chunks | None:

@@ -38,7 +38,7 @@ CHECK_SECONDS = 1.0
 OPENED_AT_ONCE = 20
 """Partitions that a walk visits, and whose logs it opens, between two turns of the loop."""
 LOOKED_AT_ONCE = 100
-"""Open logs that retention or compaction looks at between two turns of the loop."""
+"""Open logs that a sync, retention or compaction looks at between two turns of the loop."""
 
 
 class SyncRound:
@@ -63,10 +63,14 @@ class SyncRound:
         except Exception as error:
             self.error = error
 
-    def finish(self, store: Store) -> None:
-        """Record the outcome on the thread that uses logs and store. A failure takes the log directory offline (D7)."""
+    def finish(self, store: Store) -> Iterator[None]:
+        """Record the outcome on the thread that uses logs and store, in steps: one for each log, then the rest.
+
+        A failure takes the log directory offline (D7).
+        """
         for synced, ticket in self.logs:
             synced.finish_sync(ticket)
+            yield None
         store.chores = self.postponed + store.chores
         store.settle()
         if self.error is not None:
@@ -204,39 +208,47 @@ class Upkeep:
         return chores
 
     def _sync(self) -> None:
-        """Sync, together, every log that is due; or all that have chores, if a caller waits for those."""
         self._sync_timer = None
         if self._store.failure is not None:
             self._tell_waiting(self._waiting)
-            return
-        now = self._clock.now()
-        begun: list[tuple[PartitionLog, SyncTicket]] = []
-        for unsynced in tuple(self._unsynced):
-            due_ms = unsynced.next_sync_ms()
-            if due_ms is None:
-                del self._unsynced[unsynced]
-            elif due_ms <= now.mono_ms or (self._waiting and unsynced.has_chores):
-                ticket = unsynced.begin_sync(now)
-                if ticket is not None:
-                    begun.append((unsynced, ticket))
-        if begun or self._store.chores or self._waiting:
-            self._syncing = self._loop.create_task(self._sync_round(SyncRound(self._take_chores(), begun)))
         else:
-            self._arm_for_all()
+            self._syncing = self._loop.create_task(self._sync_round())
 
-    async def _sync_round(self, work: SyncRound) -> None:
+    async def _sync_round(self) -> None:
+        """Sync, together, every log that is due; or all that have chores, if a caller waits for those."""
         waiting, self._waiting = self._waiting, []
         try:
-            await self._run(work)
+            begun: list[tuple[PartitionLog, SyncTicket]] = []
+            await self._in_portions(self._begin(begun, for_chores=bool(waiting)))
+            if begun or self._store.chores or waiting:
+                await self._run(SyncRound(self._take_chores(), begun))
         finally:
             self._syncing = None
             self._tell_waiting(waiting)
             if not self._is_stopped:
                 self._arm_for_all()
 
+    def _begin(self, begun: list[tuple[PartitionLog, SyncTicket]], *, for_chores: bool) -> Iterator[None]:
+        now = self._clock.now()
+        for unsynced in tuple(self._unsynced):
+            yield None
+            due_ms = unsynced.next_sync_ms()
+            if due_ms is None:
+                self._unsynced.pop(unsynced, None)
+            elif due_ms <= now.mono_ms or (for_chores and unsynced.has_chores):
+                ticket = unsynced.begin_sync(now)
+                if ticket is not None:
+                    begun.append((unsynced, ticket))
+
     async def _run(self, work: SyncRound) -> None:
         await self._loop.run_in_executor(self._in_thread(), work.run)
-        work.finish(self._store)
+        await self._in_portions(work.finish(self._store))
+
+    async def _in_portions(self, steps: Iterator[object]) -> None:
+        """Take these steps, some between two turns of the loop; few of them at once."""
+        for done, _ in enumerate(steps, 1):
+            if done % LOOKED_AT_ONCE == 0:
+                await asyncio.sleep(0)
 
     def _tell_waiting(self, waiting: list[asyncio.Future[None]]) -> None:
         failure: StorageError | None = None

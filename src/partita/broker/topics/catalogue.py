@@ -49,7 +49,7 @@ def name_problem(name: str) -> str | None:
 class Partition:
     """One partition: its leader, leader epoch, and log (opened at first use)."""
 
-    __slots__ = ("_log", "_store", "index", "leader", "leader_epoch", "replicas", "topic")
+    __slots__ = ("_has_log", "_log", "_store", "index", "leader", "leader_epoch", "replicas", "topic")
 
     def __init__(self, topic: Topic, index: int, replicas: list[int], store: Store) -> None:
         self.topic = topic
@@ -59,6 +59,7 @@ class Partition:
         self.leader_epoch = 0
         self._store = store
         self._log: PartitionLog | None = None
+        self._has_log: bool | None = None
 
     @property
     def log(self) -> PartitionLog:
@@ -79,7 +80,11 @@ class Partition:
     @property
     def is_untouched(self) -> bool:
         """Whether nothing was ever written here; then its log need not be opened to know that it is empty."""
-        return self._log is None and not self._store.has_log(self.topic.topic_id, self.index)
+        if self._log is not None:
+            return False
+        if self._has_log is None:  # only `log` makes one, so the disk is asked once
+            self._has_log = self._store.has_log(self.topic.topic_id, self.index)
+        return not self._has_log
 
     @property
     def opened_log(self) -> PartitionLog | None:

@@ -10,7 +10,11 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any
+
+from partita.protocol.primitives import Structure
 
 TURN_SECONDS = 0.0005
 """How long one connection is served; a request that was begun is always finished."""
@@ -43,6 +47,17 @@ class Turns:
         self._in_line.append(go_on)
         self._schedule()
 
+    def work_off(self, steps: Iterator[object]) -> None:
+        """Take these steps, a slice of them whenever it is their turn."""
+        self.wait(partial(self._work_slice, steps))
+
+    def _work_slice(self, steps: Iterator[object]) -> None:
+        end = self.clock() + SLICE_SECONDS
+        for _ in steps:
+            if self.clock() >= end:
+                self.work_off(steps)
+                return
+
     def _schedule(self) -> None:
         if not self._is_scheduled:
             self._is_scheduled = True
@@ -60,3 +75,22 @@ class Turns:
         finally:
             if self._in_line:
                 self._schedule()
+
+
+def let_go(*held: Any) -> Iterator[None]:
+    """Empty lists, dictionaries and messages, one element in a step: to free very many at once takes long.
+
+    Nothing may use them any more.
+    """
+    stack = list(held)
+    del held
+    while stack:
+        yield None
+        last = stack.pop()
+        if isinstance(last, Structure):
+            stack += [value for name in last.__slots__ if isinstance(value := getattr(last, name), list | dict)]
+        elif isinstance(last, dict) and last:
+            last.popitem()
+            stack.append(last)
+        elif isinstance(last, list) and last:
+            stack += (last, last.pop())

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from itertools import pairwise
 from typing import Any
 
 import pytest
 
 from partita.broker.api import context
-from partita.broker.handlers.fetch import FEW
 from partita.broker.reading import fetch_sessions
+from partita.broker.reading.long_polls import FEW
 from partita.broker.wire import turns
 from partita.log.partition_log import PartitionLog
 from partita.protocol.error_codes import ErrorCode
@@ -321,6 +322,72 @@ def test_a_closed_connection_ends_the_wait(plane: DataPlane) -> None:
     plane.connection.close()
     assert future.cancelled()  # type: ignore[attr-defined]  # a waiting fetch is a future
     assert not plane.services.long_polls().waiting
+
+
+def at_each_turn(plane: DataPlane, value: Callable[[], int], last: int) -> list[int]:
+    """The value at each turn of the loop until it is `last`."""
+
+    async def look() -> list[int]:
+        seen = [value()]
+        while seen[-1] != last:
+            await asyncio.sleep(0)
+            seen.append(value())
+        return seen
+
+    return plane.loop.run_until_complete(look())
+
+
+def test_very_many_partitions_are_watched_and_let_go_in_slices(
+    plane: DataPlane, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A poll of 5,000 partitions held the loop for 9 ms when it began to wait, and for 2 ms when its client left."""
+    monkeypatch.setattr(context, "SLICE_SECONDS", 0.0)
+    monkeypatch.setattr(turns, "SLICE_SECONDS", 0.0)
+    width = FEW + 1
+    plane.topic("wide", partitions=width)
+    watching = [0]
+
+    def noted(change: int, method: Any) -> Any:
+        def call(self: PartitionLog, watcher: Any) -> None:
+            watching.append(watching[-1] + change)
+            method(self, watcher)
+
+        return call
+
+    monkeypatch.setattr(PartitionLog, "watch", noted(1, PartitionLog.watch))
+    monkeypatch.setattr(PartitionLog, "unwatch", noted(-1, PartitionLog.unwatch))
+    request = fetch_request([("wide", partition, 0) for partition in range(width)], max_wait_ms=60_000)
+    task = asyncio.ensure_future(plane.begin("fetch", 12, request), loop=plane.loop)
+    begun = at_each_turn(plane, lambda: watching[-1], width)
+    plane.connection.close()
+    ended = at_each_turn(plane, lambda: watching[-1], 0)
+    assert max(abs(after - before) for before, after in pairwise(begun + ended)) == 1
+    assert task.cancelled()
+
+
+def test_requests_that_wait_look_again_one_after_the_other(plane: DataPlane, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A record woke all that waited for it in one turn of the loop, and time was up for all in one."""
+    monkeypatch.setattr(turns, "ROUND_SECONDS", 0.0)
+    futures = [wait(plane) for _ in range(4)]
+
+    def done() -> int:
+        return sum(future.done() for future in futures)  # type: ignore[attr-defined]  # waiting fetches are futures
+
+    put(plane, "v0")
+    assert set(at_each_turn(plane, done, len(futures))) >= {2, 3, 4}
+
+
+def test_the_partitions_of_an_ended_session_are_let_go_in_slices(
+    plane: DataPlane, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """To free 49,000 partitions of a session at once took 6 ms."""
+    monkeypatch.setattr(turns, "SLICE_SECONDS", 0.0)
+    width = 5
+    request = fetch_request([("nowhere", index, 0) for index in range(width)], max_wait_ms=0, session_epoch=0)
+    session_id = plane.ask("fetch", 12, request).session_id
+    kept = plane.services.fetch_sessions(plane.node.node_id).sessions[session_id].partitions
+    plane.connection.close()
+    assert set(at_each_turn(plane, lambda: len(kept), 0)) == set(range(width + 1))
 
 
 def test_an_election_wakes_those_who_wait() -> None:

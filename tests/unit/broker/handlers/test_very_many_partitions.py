@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 
@@ -10,6 +11,7 @@ from partita import Broker
 from partita.broker.api.apis import SERVED
 from partita.broker.api.context import AT_ONCE
 from partita.broker.beside.one_at_a_time import OneAtATime
+from partita.broker.storage.log_store import LogStore
 from partita.group.offsets.commit import stored_offsets
 from partita.protocol.error_codes import ErrorCode
 from partita.protocol.messages.list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
@@ -157,3 +159,21 @@ def test_a_very_large_request_ends_its_turn_whatever_becomes_of_it(broker: Broke
         assert bad.is_closed()
         assert len(good.ask(look_up(2 * WIDTH), 7).topics[0].partitions) == 2 * WIDTH
         assert len(good.ask(look_up(2 * WIDTH), 7).topics[0].partitions) == 2 * WIDTH
+
+
+def test_the_disk_is_asked_once_whether_a_partition_has_a_log(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Each commit of 5,000 offsets asked it 5,000 times, which held the loop for 37 ms."""
+    asked: list[tuple[bytes, int]] = []
+    has_log = LogStore.has_log
+
+    def noted(self: LogStore, topic_id: bytes, partition: int) -> bool:
+        asked.append((topic_id, partition))
+        return has_log(self, topic_id, partition)
+
+    with Broker(data_dir=str(tmp_path), auto_create_topics_enable=False) as broker, Raw(broker.port) as raw:
+        topic_id = broker.run(lambda: broker.cluster.create_topic("wide", WIDTH, 1)).topic_id
+        raw.find("g")
+        monkeypatch.setattr(LogStore, "has_log", noted)
+        for _ in range(2):
+            assert errors(raw.ask(commit(WIDTH), 8).topics) == [[0] * WIDTH]
+    assert sorted(index for asked_id, index in asked if asked_id == topic_id) == list(range(WIDTH))

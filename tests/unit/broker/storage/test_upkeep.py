@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from functools import partial
+from pathlib import Path
 from struct import pack_into
 
 import pytest
@@ -119,3 +120,29 @@ def test_others_have_their_turn_while_empty_logs_are_looked_for() -> None:
             return count
 
         assert plane.loop.run_until_complete(turns()) > 5
+
+
+def test_others_have_their_turn_while_many_logs_are_synced(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """A sync of 5,000 logs held the loop for 12 ms before it, and for 8 ms behind it."""
+    monkeypatch.setattr(upkeep, "LOOKED_AT_ONCE", 2)
+    with Broker(data_dir=str(tmp_path), durability="sync") as broker:
+
+        async def synced() -> list[int]:
+            loop = asyncio.get_running_loop()
+            logs = [partition.log for partition in broker.cluster.create_topic("t", 9, 1).partitions]
+            for log in logs:
+                log.append(pairs(("k", "v")), 0, broker.cluster.clock.now())
+            counts: list[int] = []
+            done = loop.create_future()
+
+            def look() -> None:
+                counts.append(sum(log.high_watermark for log in logs))
+                if counts[-1] == len(logs):
+                    done.set_result(counts)
+                else:
+                    loop.call_soon(look)
+
+            look()
+            return await done  # type: ignore[no-any-return]
+
+        assert set(broker.call(synced())) == {0, 2, 4, 6, 8, 9}
