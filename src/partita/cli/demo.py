@@ -99,7 +99,7 @@ def print_story(bars: Bars, story: Story) -> None:
 @click.command()
 @click.option("--out", type=click.Path(file_okay=False, path_type=Path), default="partita-demo", show_default=True,
               help="Folder for the report, the Parquet files and the logs. An earlier run is replaced.")  # fmt: skip
-@click.option("--rate", type=click.FloatRange(min=0), default=5_500, show_default=True,
+@click.option("--rate", type=click.FloatRange(min=0), default=8_000, show_default=True,
               help="Flights replayed per second; 0 means as fast as possible.")  # fmt: skip
 def demo(out: Path, rate: float) -> None:
     """Run a complete example on real flight data.

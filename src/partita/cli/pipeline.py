@@ -20,6 +20,7 @@ from partita.options import ConfigError
 
 if TYPE_CHECKING:
     from pyspark import errors as spark_errors
+    from pyspark.sql import SparkSession
 
     from partita import errors as kafka_errors
     from partita import spark as partita_spark
@@ -101,7 +102,7 @@ def run(file: Path, once: bool, master: str, as_json: bool) -> None:
     # The error that ends the pipeline is printed as one line below; Spark would put hundreds in front of it.
     for logger in ("DataFrameQueryContextLogger", "SQLQueryContextLogger"):
         logging.getLogger(logger).setLevel(logging.CRITICAL)
-    spark = partita_spark.session(described.name, master=master, config={"spark.log.level": "OFF", **described.spark})
+    spark = session_of(described, master)
     try:
         query = pipeline_runner.start(spark, described, once=once, on_batch=tell)
         try:
@@ -126,6 +127,11 @@ def doctor(context: click.Context, file: Path) -> None:
         (say if not fault else complain)(f"{what}: {fault or 'good'}")
         is_good &= not fault
     context.exit(0 if is_good else 1)
+
+
+def session_of(described: pipeline_file.Pipeline, master: str) -> SparkSession:
+    """Return the session that a pipeline runs in; an existing one is reused."""
+    return partita_spark.session(described.name, master=master, config={"spark.log.level": "OFF", **described.spark})
 
 
 def cause_of(failure: str) -> str:

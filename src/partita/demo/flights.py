@@ -34,6 +34,8 @@ NUMBERS = frozenset(
     ]
 )
 MEASURES = frozenset(["temp", "dewp", "humid", "wind_dir", "wind_speed", "wind_gust", "precip", "pressure", "visib"])
+FLIGHTS_IN_CSV = 336_776
+"""For what is shown before the file has been read; every check counts the file itself."""
 NO_DEPARTURE = "no departure time"
 NO_TAIL_NUMBER = "no tail number"
 

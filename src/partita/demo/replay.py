@@ -1,7 +1,8 @@
 """Child process: replay the weather at once and the flights at a steady pace.
 
-Run as `python -m partita.demo.replay BOOTSTRAP RATE`; RATE is flights per second, 0 for as fast as it goes. Two parts
-at the end wait until the parent writes a line each, so that there is something to read in the last scenes of the demo.
+Run as `python -m partita.demo.replay BOOTSTRAP RATE`; RATE is flights per second, 0 for as fast as it goes. Each part
+but the first waits until the parent writes a line, so that every scene of the demo has something to read, however long
+the scene before it took.
 """
 
 from __future__ import annotations
@@ -9,13 +10,16 @@ from __future__ import annotations
 import sys
 import threading
 import time
+from collections.abc import Iterable
+from itertools import islice
 
 from partita import Producer
 from partita.demo.flights import Event, flight_events, weather_events
 from partita.demo.worker import FLIGHTS, WEATHER, say, watch_parent
 
 STRIDE = 500
-HELD_BACK = 45_000
+PARTS = (120_000, 120_000, 50_000)
+"""Flights sent until Spark has joined, until the consumer is back, and until Spark is back; the rest comes then."""
 
 
 def main(bootstrap: str, rate: float) -> None:
@@ -27,17 +31,17 @@ def main(bootstrap: str, rate: float) -> None:
             producer.send(WEATHER, value, key=key)
         producer.flush()
         say("weather-done")
-        flights = list(flight_events())
-        replay(producer, flights[: -2 * HELD_BACK], rate)
-        for part in (flights[-2 * HELD_BACK : -HELD_BACK], flights[-HELD_BACK:]):
+        flights = flight_events()
+        replay(producer, islice(flights, PARTS[0]), rate)
+        for size in (*PARTS[1:], None):
             lines.acquire()
-            replay(producer, part, rate)
+            replay(producer, islice(flights, size), rate)
         say("all-sent")
 
 
-def replay(producer: Producer, flights: list[Event], rate: float) -> None:
+def replay(producer: Producer, flights: Iterable[Event], rate: float) -> None:
     """Send these flights at `rate` a second and say how many."""
-    started = time.monotonic()
+    started, sent = time.monotonic(), 0
     for sent, (key, value) in enumerate(flights, 1):
         producer.send(FLIGHTS, value, key=key)
         if sent % STRIDE == 0:
@@ -45,7 +49,7 @@ def replay(producer: Producer, flights: list[Event], rate: float) -> None:
             if rate:
                 time.sleep(max(0.0, started + sent / rate - time.monotonic()))
     producer.flush()
-    say("sent", count=len(flights) % STRIDE)
+    say("sent", count=sent % STRIDE)
 
 
 if __name__ == "__main__":

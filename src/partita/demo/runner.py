@@ -19,7 +19,7 @@ from typing import Any, Protocol
 from partita import AsyncAdmin, AsyncConsumer, Broker, __version__
 from partita.demo import checks, report
 from partita.demo.children import Child
-from partita.demo.flights import Expected, expected
+from partita.demo.flights import FLIGHTS_IN_CSV, Expected, expected
 from partita.demo.outcome import read_outcome
 from partita.demo.ownership import Ownership, owners_in
 from partita.demo.story import Kill, LagSample, Rebalance, Story
@@ -29,11 +29,11 @@ from partita.observe.note_facts import accounts_of_notes
 from partita.offsets.topic_partition import TopicPartition
 
 PARTITIONS = 6
-RATE = 5_500
+RATE = 8_000
 SAMPLE_EVERY_S = 0.3
 DEADLINE_S = 220.0
 LOG_TOPIC = "__consumer_offsets"
-CALM_S = 3.0
+CALM_S = 2.0
 """Pause before the next kill, so that the picture shows the scene."""
 INSIDE_A_BATCH_S = 0.6
 """Spark is killed this long after it reported a batch: the next one is under way."""
@@ -130,12 +130,15 @@ class Runner:
         await self._start_spark()
         await until(lambda: "weather-done" in self._facts)
         await self._start_consumer(bootstrap)
-        self._say("replaying 336,776 flights; a consumer reads them; Spark is starting to join its group")
-        self.truth = await asyncio.to_thread(expected)
-        await until(lambda: spark(SPARK) and self._rows[SPARK])
+        self._say(f"replaying {FLIGHTS_IN_CSV:,} flights; a consumer reads them; Spark is starting to join its group")
+        await until(lambda: spark(SPARK))
+        await self._children["replay"].tell()
+        await until(lambda: self._rows[SPARK])
         self._say(f"Spark has joined: it owns {len(spark(SPARK))} of {PARTITIONS} partitions")
         await asyncio.sleep(CALM_S)
         await self._kill(CONSUMER, admin)
+        # Now there are seconds to wait; before, Spark's start needs every core.
+        truth = asyncio.create_task(asyncio.to_thread(expected))
         await until(lambda: len(spark(SPARK)) == PARTITIONS)
         self._say("Spark owns every partition")
         await asyncio.sleep(CALM_S)
@@ -143,16 +146,18 @@ class Runner:
         self._came_back(CONSUMER)
         await until(lambda: consumer(CONSUMER) and spark(SPARK))
         self._say("the consumer is back and has been given partitions")
+        self.truth = await truth
         await self._children["replay"].tell()
         await asyncio.sleep(CALM_S)
         batches = self.story.spark_batches
         await until(lambda: self.story.spark_batches > batches)
         await asyncio.sleep(INSIDE_A_BATCH_S)
         await self._kill(SPARK, admin)
+        await self._start_spark("standby")
         await until(lambda: len(consumer(CONSUMER)) == PARTITIONS)
-        self._say("the consumer owns every partition; Spark is started again")
-        await self._start_spark()
+        await self._children[SPARK].tell()
         self._came_back(SPARK)
+        self._say("the consumer owns every partition; another Spark, started meanwhile, may join")
         await until(lambda: spark(SPARK))
         self._say("Spark is back and has been given partitions; the last flights are sent")
         await self._children["replay"].tell()
@@ -165,8 +170,8 @@ class Runner:
     async def _start_consumer(self, bootstrap: str) -> None:
         await self._start(CONSUMER, "demo.desk", bootstrap, "usable/consumer")
 
-    async def _start_spark(self) -> None:
-        await self._start(SPARK, "cli.demo_pipeline", "flights.toml")
+    async def _start_spark(self, *how: str) -> None:
+        await self._start(SPARK, "cli.demo_pipeline", "flights.toml", *how)
 
     def _say(self, text: str) -> None:
         self.progress.say(f"{self.elapsed_s():.0f} s: {text}")
@@ -175,7 +180,7 @@ class Runner:
         match event.get("event", "batch"):
             case "sent":
                 self._sent += event["count"]
-                self.progress.at("replayed", self._sent, self.truth.flights)
+                self.progress.at("replayed", self._sent, FLIGHTS_IN_CSV)
             case "processed":
                 self._processed(CONSUMER, event["count"])
             case "batch":
@@ -186,7 +191,7 @@ class Runner:
 
     def _processed(self, who: str, count: int) -> None:
         self._rows[who] += count
-        self.progress.at(f"read by {who}", self._rows[who], self.truth.flights)
+        self.progress.at(f"read by {who}", self._rows[who], FLIGHTS_IN_CSV)
 
     def _is_all_read(self) -> bool:
         """Whether the replay is over and the group has committed all of it."""
@@ -249,11 +254,9 @@ class Runner:
 
     async def _finish(self, admin: AsyncAdmin) -> None:
         self._say("everything is read; the files and the dead letters are compared with the CSV")
-        await self._children["replay"].finish()
         self._ownership.close(self.elapsed_s())
         self.story.tenures = self._ownership.tenures
-        await self._children[SPARK].finish()
-        await self._children[CONSUMER].finish()
+        await asyncio.gather(*(child.finish() for child in self._children.values()))
         self.story.final_lag = await self._lag(admin)
 
     def _note_rebalances(self, notes: list[dict[str, Any]]) -> None:
