@@ -49,6 +49,17 @@ def test_another_name_is_refused(name: str) -> None:
 
 
 def test_importing_the_package_imports_nothing_else() -> None:
-    code = "import sys, partita; print([name for name in sys.modules if name.startswith('partita.')])"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "[]"
+    assert [name for name in modules_of("import partita") if name.startswith("partita.")] == []
+
+
+def test_importing_a_consumer_imports_neither_its_core_nor_an_event_loop() -> None:
+    """A program pays for them when it makes a consumer; importing one is as quick as importing confluent-kafka's."""
+    loaded = modules_of("from partita import Consumer, AsyncConsumer")
+    assert "partita.consumer.shell.blocking" in loaded
+    assert loaded & {"asyncio", "ssl", "logging", "partita.consumer.core", "partita.consumer.shell.driver"} == set()
+
+
+def modules_of(code: str) -> set[str]:
+    """The modules of a fresh process that ran this line."""
+    command = [sys.executable, "-c", f"import sys; {code}; print(*sys.modules)"]
+    return set(subprocess.run(command, capture_output=True, text=True, check=True).stdout.split())

@@ -8,7 +8,8 @@ from functools import update_wrapper
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Self, TypeVar, Unpack
 
 from partita.admin.client import AdminCalls, AsyncAdmin
-from partita.net.loop_thread import LoopThread, OneFace
+from partita.net.faces import OneFace
+from partita.net.loop_thread import LoopThread
 
 if TYPE_CHECKING:
     from partita.admin.option_types import AdminOptions

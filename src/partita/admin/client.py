@@ -59,7 +59,8 @@ from partita.metrics.registry import Metrics, by_text, prometheus
 from partita.net.broker_news import WARNINGS
 from partita.net.cluster import Cluster
 from partita.net.config import ClientConfig
-from partita.net.loop_thread import LoopThread, not_pickled
+from partita.net.faces import not_pickled
+from partita.net.loop_thread import LoopThread
 from partita.net.metrics import NetworkMetrics
 from partita.offsets.topic_partition import OffsetAndMetadata
 from partita.protocol.messages.metadata import MetadataRequest

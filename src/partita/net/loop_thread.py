@@ -15,7 +15,7 @@ import selectors
 import threading
 from collections.abc import Callable, Coroutine
 from concurrent.futures import Future, InvalidStateError
-from typing import Any, NoReturn, TypeVar
+from typing import Any, TypeVar
 
 from partita.net.errors import ThreadEndedError
 
@@ -23,45 +23,6 @@ T = TypeVar("T")
 _LOG = logging.getLogger("partita.net")
 _OURS = threading.local()
 AFTER_FORK = "its connections and its thread belong to the parent, so make a new client in the child"
-
-
-def not_pickled(client: object) -> NoReturn:
-    """Stands for `__reduce__` in clients. Raises TypeError: connections and threads stay in their process."""
-    kind = type(client).__name__
-    raise TypeError(
-        f"a {kind} cannot be pickled or copied: its connections and threads belong to this process. "
-        f"Hand its options on, and make a {kind} where they arrive"
-    )
-
-
-def one_face_only(client: str) -> str:
-    """Say how to go on when a blocking call is made on a client that was entered with `async with`."""
-    return (
-        f"this {client} was entered with `async with`; its calls are awaited on the object that this gave. "
-        f"Make an Async{client} instead: `async with Async{client}(...) as {client.lower()}:`"
-    )
-
-
-class OneFace:
-    """Keeps a client to one of its two faces: blocking calls, or those of the object that `async with` gave."""
-
-    def __init__(self, client: str) -> None:
-        self._client = client  # the name of its class
-        self._is_async = False
-
-    def enter_async(self, *, is_used: bool) -> None:
-        """Begin `async with`. Raises RuntimeError if blocking calls were made before (`is_used`)."""
-        if is_used:
-            raise RuntimeError(
-                f"this {self._client} has made blocking calls, so its connections belong to another loop; make a "
-                "new one for `async with`"
-            )
-        self._is_async = True
-
-    def check_blocking(self) -> None:
-        """Raise RuntimeError after `async with`: the call would run on another loop than the connections."""
-        if self._is_async:
-            raise RuntimeError(one_face_only(self._client))
 
 
 class LoopThread:

@@ -8,24 +8,28 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Literal, Never, Self, Unpack
 
-from partita.consumer.arrow import Decode
-from partita.consumer.deserializers import Given
 from partita.consumer.records import ConsumerRecord, ConsumerRecords, K, V
-from partita.consumer.shell.arguments import Partitions
 from partita.consumer.shell.calls import LOOP_POLL_S, Config, ConsumerCalls, checked, is_own
 from partita.consumer.shell.client import AsyncConsumer
-from partita.consumer.shell.delivery import Delivery
-from partita.consumer.shell.driver import ConsumerDriver
 from partita.consumer.shell.waiting import AsyncWaiter, BlockingWaiter, run_blocking
-from partita.now import Clock
-from partita.offsets.committable import Committable
-from partita.offsets.topic_partition import OffsetAndMetadata, OffsetAndTimestamp, TopicPartition
-from partita.protocol.metadata_view import TopicView
+from partita.lazy import later
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from partita.consumer.arrow import Decode
+    from partita.consumer.deserializers import Given
     from partita.consumer.option_types import ConsumerOptions
+    from partita.consumer.shell import driver as consumer_driver
+    from partita.consumer.shell.arguments import Partitions
+    from partita.consumer.shell.delivery import Delivery
+    from partita.consumer.shell.driver import ConsumerDriver
+    from partita.now import Clock
+    from partita.offsets.committable import Committable
+    from partita.offsets.topic_partition import OffsetAndMetadata, OffsetAndTimestamp, TopicPartition
+    from partita.protocol.metadata_view import TopicView
+else:
+    consumer_driver = later("partita.consumer.shell.driver")
 
 
 class Consumer(ConsumerCalls[K, V]):
@@ -47,7 +51,7 @@ class Consumer(ConsumerCalls[K, V]):
         **options: Unpack[ConsumerOptions],
     ) -> None:
         values = checked(config, options, key_deserializer, value_deserializer)
-        self._start(ConsumerDriver(values, BlockingWaiter(), strict=True, clock=clock))
+        self._start(consumer_driver.ConsumerDriver(values, BlockingWaiter(), strict=True, clock=clock))
 
     def _start(self, driver: ConsumerDriver, delivery: Delivery | None = None) -> None:
         super()._start(driver, delivery)

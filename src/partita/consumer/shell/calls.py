@@ -7,42 +7,57 @@ ClassicKafkaConsumer; consumer.md 2.)
 from __future__ import annotations
 
 import re
-from asyncio import CancelledError
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, Generic, Self, TypeAlias
+from typing import TYPE_CHECKING, Any, Generic, Self, TypeAlias
 
-from partita.consumer.config import ConsumerConfig
 from partita.consumer.errors import ProcessingError
-from partita.consumer.group.commits import Kind
-from partita.consumer.listener import RebalanceListener
-from partita.consumer.partition_state import EARLIEST, LATEST, UNKNOWN, PartitionState, Position, Reset
-from partita.consumer.reading.partition_ends import ReadToEnd
-from partita.consumer.records import ConsumerRecord, ConsumerRecords, K, V
-from partita.consumer.request import Failed
-from partita.consumer.shell import arguments, subscribing
-from partita.consumer.shell.arguments import Partitions
-from partita.consumer.shell.closing import opened
-from partita.consumer.shell.delivery import Delivery
-from partita.consumer.shell.driver import ConsumerDriver
-from partita.consumer.shell.records_in_hand import Hold
-from partita.consumer.subscription import SubscriptionPattern
-from partita.net.loop_thread import not_pickled
+from partita.consumer.partition_state import EARLIEST, LATEST, UNKNOWN, Position
+from partita.consumer.records import ConsumerRecords, K, V
+from partita.consumer.shell import arguments
+from partita.lazy import later
+from partita.net.faces import not_pickled
 from partita.offsets import committable
-from partita.offsets.committable import Committable
 from partita.offsets.topic_partition import GroupMetadata, OffsetAndMetadata, TopicPartition
 from partita.references import resolve_options
-from partita.wording import Note
+
+if TYPE_CHECKING:
+    import asyncio
+
+    from partita.consumer import config as consumer_config
+    from partita.consumer import request as requests
+    from partita.consumer.group import commits
+    from partita.consumer.listener import RebalanceListener
+    from partita.consumer.partition_state import PartitionState, Reset
+    from partita.consumer.reading import partition_ends
+    from partita.consumer.records import ConsumerRecord
+    from partita.consumer.shell import closing, records_in_hand, subscribing
+    from partita.consumer.shell import delivery as deliveries
+    from partita.consumer.shell.arguments import Partitions
+    from partita.consumer.shell.driver import ConsumerDriver
+    from partita.consumer.subscription import SubscriptionPattern
+    from partita.offsets.committable import Committable
+    from partita.wording import Note
+else:  # a program that imports a consumer does not make one at once, or ever
+    asyncio = later("asyncio")
+    closing = later("partita.consumer.shell.closing")
+    commits = later("partita.consumer.group.commits")
+    consumer_config = later("partita.consumer.config")
+    deliveries = later("partita.consumer.shell.delivery")
+    partition_ends = later("partita.consumer.reading.partition_ends")
+    records_in_hand = later("partita.consumer.shell.records_in_hand")
+    requests = later("partita.consumer.request")
+    subscribing = later("partita.consumer.shell.subscribing")
 
 Config: TypeAlias = Mapping[str, Any] | None
 LOOP_POLL_S = 1.0
 """How long a loop waits in a `poll` that is not the library's own."""
 
 
-def checked(config: Config, options: Mapping[str, Any], key: object, value: object) -> ConsumerConfig:
+def checked(config: Config, options: Mapping[str, Any], key: object, value: object) -> consumer_config.ConsumerConfig:
     """The options of a new consumer. Deserializers that are not given may still come from the config dict."""
     given = {"key_deserializer": key, "value_deserializer": value}
     chosen = {name: one for name, one in given.items() if one is not None}
-    return ConsumerConfig.of(resolve_options(config), **resolve_options(options), **chosen)
+    return consumer_config.ConsumerConfig.of(resolve_options(config), **resolve_options(options), **chosen)
 
 
 def is_own(face: object, name: str, of_library: object) -> bool:
@@ -56,23 +71,23 @@ class ConsumerCalls(Generic[K, V]):
     __reduce__ = not_pickled
 
     @classmethod
-    def _over(cls, driver: ConsumerDriver, delivery: Delivery | None = None) -> Self:
+    def _over(cls, driver: ConsumerDriver, delivery: deliveries.Delivery | None = None) -> Self:
         """A consumer over a driver made elsewhere (with another clock, or without sockets)."""
         consumer = cls.__new__(cls)
         consumer._start(driver, delivery)
         return consumer
 
-    def _start(self, driver: ConsumerDriver, delivery: Delivery | None = None) -> None:
+    def _start(self, driver: ConsumerDriver, delivery: deliveries.Delivery | None = None) -> None:
         self._driver = driver
         self._core = driver.core
         if delivery is None:
-            delivery = Delivery(driver)
-            opened(driver, delivery)
+            delivery = deliveries.Delivery(driver)
+            closing.opened(driver, delivery)
         self._delivery = delivery
 
-    def _goal(self) -> ReadToEnd:
+    def _goal(self) -> partition_ends.ReadToEnd:
         with self._driver.io.lock:
-            return ReadToEnd(self._core.ends, self._core.member, self._core.subscription)
+            return partition_ends.ReadToEnd(self._core.ends, self._core.member, self._core.subscription)
 
     def _fill(self, records: ConsumerRecords[K, V]) -> None:
         """Take in hand what a `poll` that is not the library's returned."""
@@ -132,7 +147,7 @@ class ConsumerCalls(Generic[K, V]):
         with self._driver.owned(), self._driver.io.lock:
             return self._core.ends.are_reached(self._core.ends.known())
 
-    def hold(self, records: ConsumerRecords[K, V]) -> Hold:
+    def hold(self, records: ConsumerRecords[K, V]) -> records_in_hand.Hold:
         """Work on what a poll returned while no rebalance takes partitions away.
 
         `with consumer.hold(consumer.poll(1.0)) as held:`, then `for record in held:`. A rebalance under way ends before
@@ -140,7 +155,7 @@ class ConsumerCalls(Generic[K, V]):
         the loop does not pass is not lost: the next poll returns it, or the next owner of its partition reads it.
         """
         taken = arguments.records(records)
-        return Hold(self._driver, self._delivery.in_hand, self._delivery.poll, taken)
+        return records_in_hand.Hold(self._driver, self._delivery.in_hand, self._delivery.poll, taken)
 
     def done(self, record: ConsumerRecord[Any, Any], *, after: Any = None) -> bool:
         """This record is processed (commit_done_only): commits cover what is done without gaps. Any thread may call.
@@ -157,13 +172,13 @@ class ConsumerCalls(Generic[K, V]):
             return self._core.done.done(TopicPartition(record.topic, record.partition), record.offset)
 
     def _worked(self, record: ConsumerRecord[Any, Any], ended: Any) -> None:
-        failure = CancelledError("the work was cancelled") if ended.cancelled() else ended.exception()
+        failure = asyncio.CancelledError("the work was cancelled") if ended.cancelled() else ended.exception()
         if failure is None:
             self.done(record)
             return
         tp = TopicPartition(record.topic, record.partition)
         with self._driver.io.lock:
-            self._core.member.events.append(Failed(ProcessingError(tp, record.offset, failure)))
+            self._core.member.events.append(requests.Failed(ProcessingError(tp, record.offset, failure)))
             self._driver.io.notify()
 
     # Committed offsets
@@ -184,7 +199,7 @@ class ConsumerCalls(Generic[K, V]):
                 if self._core.member.fenced is not None:
                     raise self._core.member.fenced
                 self._delivery.in_hand.pass_committed(wanted)
-                self._core.commits.commit(Kind.ASYNC, wanted, callback)
+                self._core.commits.commit(commits.Kind.ASYNC, wanted, callback)
                 self._driver.step()
 
     # Positions

@@ -9,29 +9,37 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Callable, Mapping
 from typing import TYPE_CHECKING, Any, Literal, Self, Unpack
 
-from partita.consumer.arrow import Decode, DecodeAs
-from partita.consumer.deserializers import Given
 from partita.consumer.errors import ApiTimeoutError, NoOffsetForPartitionError
-from partita.consumer.group.commits import Kind
 from partita.consumer.records import ConsumerRecord, ConsumerRecords, K, V
-from partita.consumer.shell import arguments, subscribing
-from partita.consumer.shell.arguments import Partitions
+from partita.consumer.shell import arguments
 from partita.consumer.shell.calls import LOOP_POLL_S, Config, ConsumerCalls, checked, is_own
-from partita.consumer.shell.closing import close_consumer, leave_group
-from partita.consumer.shell.driver import ConsumerDriver
 from partita.consumer.shell.waiting import AsyncWaiter
 from partita.errors import InvalidTopicError, error_for
-from partita.now import Clock
+from partita.lazy import later
 from partita.offsets import committable
-from partita.offsets.committable import Committable
-from partita.offsets.topic_partition import OffsetAndMetadata, OffsetAndTimestamp, TopicPartition
 from partita.protocol.error_codes import ErrorCode
-from partita.protocol.metadata_view import TopicView
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from partita.consumer import arrow as as_arrow
+    from partita.consumer.arrow import Decode
+    from partita.consumer.deserializers import Given
+    from partita.consumer.group import commits
     from partita.consumer.option_types import ConsumerOptions
+    from partita.consumer.shell import closing, subscribing
+    from partita.consumer.shell import driver as consumer_driver
+    from partita.consumer.shell.arguments import Partitions
+    from partita.now import Clock
+    from partita.offsets.committable import Committable
+    from partita.offsets.topic_partition import OffsetAndMetadata, OffsetAndTimestamp, TopicPartition
+    from partita.protocol.metadata_view import TopicView
+else:
+    as_arrow = later("partita.consumer.arrow")
+    closing = later("partita.consumer.shell.closing")
+    commits = later("partita.consumer.group.commits")
+    consumer_driver = later("partita.consumer.shell.driver")
+    subscribing = later("partita.consumer.shell.subscribing")
 
 _LEGAL_ERRORS = (ErrorCode.NONE, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.LEADER_NOT_AVAILABLE)
 
@@ -54,7 +62,7 @@ class AsyncConsumer(ConsumerCalls[K, V]):
         **options: Unpack[ConsumerOptions],
     ) -> None:
         values = checked(config, options, key_deserializer, value_deserializer)
-        self._start(ConsumerDriver(values, AsyncWaiter(), strict=False, clock=clock))
+        self._start(consumer_driver.ConsumerDriver(values, AsyncWaiter(), strict=False, clock=clock))
 
     async def __aenter__(self) -> Self:
         return self
@@ -68,7 +76,7 @@ class AsyncConsumer(ConsumerCalls[K, V]):
     async def unsubscribe(self) -> None:
         """End the subscription or assignment; a group member leaves its group. Commits nothing."""
         with self._driver.owned(exclusive=True):
-            await leave_group(self._driver, subscribing.UNSUBSCRIBED)
+            await closing.leave_group(self._driver, subscribing.UNSUBSCRIBED)
 
     async def poll(self, timeout: float = 0.0, *, max_records: int | None = None) -> ConsumerRecords[K, V]:
         """Records, as soon as there are some; empty at the timeout, or when only positions moved."""
@@ -103,7 +111,7 @@ class AsyncConsumer(ConsumerCalls[K, V]):
         json_schema: Any = None,
     ) -> pa.RecordBatch | None:
         """Everything fetched as one Arrow RecordBatch, of a stable schema; None at the timeout."""
-        decode = DecodeAs(key, value, binary_view, headers, timestamp_unit, json_schema)
+        decode = as_arrow.DecodeAs(key, value, binary_view, headers, timestamp_unit, json_schema)
         return await self._delivery.poll_arrow(timeout, decode)
 
     def __aiter__(self) -> AsyncIterator[ConsumerRecord[K, V]]:
@@ -160,7 +168,7 @@ class AsyncConsumer(ConsumerCalls[K, V]):
             deadline_ms = driver.deadline_ms(timeout)
             with driver.io.lock:
                 self._delivery.in_hand.pass_committed(wanted)
-                operation = self._core.commits.commit(Kind.SYNC, wanted)
+                operation = self._core.commits.commit(commits.Kind.SYNC, wanted)
             started_ms = driver.now().mono_ms
             try:
                 await driver.result(operation, deadline_ms, "the commit", self._core.commits.cancel)
@@ -306,7 +314,7 @@ class AsyncConsumer(ConsumerCalls[K, V]):
         """Commit if auto-commit is on, leave the group and close, within the timeout. A second call has no effect."""
         if timeout < 0:
             raise ValueError(f"a timeout is 0 s or more, not {timeout}")
-        await close_consumer(self._driver, self._delivery, timeout, membership)
+        await closing.close_consumer(self._driver, self._delivery, timeout, membership)
 
 
 _NEXT, _POLL = AsyncConsumer.__anext__, AsyncConsumer.poll

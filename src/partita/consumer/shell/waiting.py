@@ -6,16 +6,22 @@ The consumer's calls are written once, as coroutines. With `BlockingWaiter` such
 
 from __future__ import annotations
 
-import asyncio
 import inspect
 import threading
 from collections.abc import Callable, Coroutine
 from contextvars import ContextVar
-from typing import Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from partita.consumer.errors import IllegalStateError
-from partita.consumer.shell.io_thread import IoThread
-from partita.net.loop_thread import one_face_only
+from partita.lazy import later
+from partita.net.faces import one_face_only
+
+if TYPE_CHECKING:
+    import asyncio
+
+    from partita.consumer.shell.io_thread import IoThread
+else:
+    asyncio = later("asyncio")
 
 T = TypeVar("T")
 _CALLER: ContextVar[object] = ContextVar("partita_consumer_caller", default=None)

@@ -20,7 +20,8 @@ from concurrent.futures import CancelledError
 from typing import TYPE_CHECKING, Any, Self, Unpack
 
 from partita.net.at_exit import PRODUCERS, at_exit
-from partita.net.loop_thread import LoopThread, OneFace, not_pickled
+from partita.net.faces import OneFace, not_pickled
+from partita.net.loop_thread import LoopThread
 from partita.offsets import committable
 from partita.offsets.committable import Committable
 from partita.offsets.topic_partition import GroupMetadata
