@@ -100,8 +100,8 @@ def page(story: Story) -> str:
         (
             "Lag",
             "High watermark minus committed offset, summed over the partitions, sampled several times a second. Spark"
-            " commits a batch when it asks for the next one. Every scene has its share of the flights; where the lag is 0,"
-            " the replay waits for the next one.",
+            " commits a batch when it asks for the next one. Every scene has its share of the flights; where the lag is"
+            " 0, the replay waits for the next one.",
             both(lambda frame: charts.lag_over_time(story.lag, kills, end_s, frame)),
         ),
         (

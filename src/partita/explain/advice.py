@@ -54,6 +54,11 @@ def _caused_by(*whats: What) -> Callable[[Account], bool]:
     return lambda account: any(cause.what in whats for cause in account.causes)
 
 
+def _has_expired(account: Account) -> bool:
+    """Whether a session expired that no test asked to expire."""
+    return any(cause.what is What.EXPIRED and not cause.detail for cause in account.causes)
+
+
 def _is_slow_join(account: Account) -> bool:
     return any(p.name == "join" and p.ms >= JOIN_WAIT_MS and p.waited_for for p in account.phases)
 
@@ -158,7 +163,7 @@ ADVICE: tuple[Row, ...] = (
     ),
     Row(
         "same member expired again",
-        lambda a: _caused_by(What.EXPIRED)(a) and _again(a),
+        lambda a: _has_expired(a) and _again(a),
         lambda a: _about(
             a,
             "Look at the {host|hosts} of WHO for long pauses (memory, swap, garbage collection) and at {its|their}"
@@ -168,7 +173,7 @@ ADVICE: tuple[Row, ...] = (
     ),
     Row(
         "session expired",
-        _caused_by(What.EXPIRED),
+        _has_expired,
         lambda a: _about(
             a,
             "See whether the {process|processes} of WHO crashed, {was|were} killed, or stood still for longer than"

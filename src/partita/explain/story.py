@@ -106,6 +106,8 @@ def _is_unsure(causes: Sequence[Cause]) -> bool:
 
 
 def _expired(account: Account, causes: Sequence[Cause]) -> str:
+    if causes[0].detail:
+        return f"your test expired the session of {listed(_names(causes))} ({causes[0].detail})"
     limit = _limit(account, causes, "session_timeout_ms")
     session = f"{{its session timeout|their session timeouts}}{f' of {limit}' if limit else ''}"
     if _is_unsure(causes):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 from partita.explain import Account, explain
@@ -21,6 +22,8 @@ from partita.explain.facts import (
 from partita.wording import What
 
 _WORDS = {what.value: what for what in What}
+_AT_ONCE_MS = 1_000
+"""A session that ends so soon after the clock was advanced ended by that."""
 
 
 def accounts_of_notes(notes: Iterable[Mapping[str, Any]]) -> tuple[Account, ...]:
@@ -45,9 +48,12 @@ class NoteReader:
         self._causes: dict[str, list[ToldCause]] = {}
         self._members: dict[str, tuple[Member, ...]] = {}
         self._epochs: dict[str, int] = {}
+        self._request: Mapping[str, Any] | None = None
+        self._expired: dict[str, dict[str, str]] = {}
 
     def read(self, note: Mapping[str, Any]) -> Iterator[Fact]:
         """Add the facts of one note; most have none."""
+        self._mark_expired(note)
         match note["note"]:
             case "RebalanceStarted":
                 self._began.setdefault(note["group_id"], note["wall_ms"])
@@ -97,8 +103,32 @@ class NoteReader:
             leader_id=note["leader_id"],
             joined_ms=joined_ms,
             began_ms=began_ms,
-            causes=tuple(_cause(cause) for cause in note["causes"]),
+            causes=self._causes_of(group, note["causes"]),
             place=_place(note),
+        )
+
+    def _mark_expired(self, note: Mapping[str, Any]) -> None:
+        """Remember the call of the control interface that ended a session, for the causes that name the member."""
+        if note["note"] == "Control":
+            self._request = note
+        cause, asked = note.get("cause"), self._request
+        if asked is None or cause is None or cause["what"] != What.EXPIRED.value:
+            return
+        names = (None, cause["member_id"], cause["group_instance_id"], cause["client_id"])
+        call = ""
+        if asked["what"] == "session expired" and asked["group_id"] == note["group_id"] and asked["member"] in names:
+            call = "expire_session"
+        elif asked["what"] == "clock advanced" and note["wall_ms"] - asked["wall_ms"] - asked["ms"] <= _AT_ONCE_MS:
+            call = f"advance_clock({asked['ms']})"
+        if call:
+            self._expired.setdefault(note["group_id"], {})[cause["member_id"]] = f"control.{call}"
+
+    def _causes_of(self, group: str, causes: Iterable[Mapping[str, Any]]) -> tuple[ToldCause, ...]:
+        told = (_cause(cause) for cause in causes)
+        expired = self._expired.pop(group, {})
+        return tuple(
+            replace(each, detail=expired.get(each.member_id, "")) if each.what is What.EXPIRED else each
+            for each in told
         )
 
     # KIP-848: the epoch is bumped with a cause, then a target is computed; nobody waits
@@ -106,7 +136,7 @@ class NoteReader:
     def _bumped(self, note: Mapping[str, Any]) -> None:
         group = note["group_id"]
         self._began.setdefault(group, note["wall_ms"])
-        self._causes.setdefault(group, []).append(_cause(note["cause"]))
+        self._causes.setdefault(group, []).extend(self._causes_of(group, [note["cause"]]))
         self._epochs[group] = note["epoch"]
 
     def _target(self, note: Mapping[str, Any]) -> Iterator[Fact]:
@@ -142,7 +172,7 @@ class NoteReader:
         )
 
     def _forget(self, group: str) -> None:
-        for known in (self._began, self._causes, self._members, self._epochs):
+        for known in (self._began, self._causes, self._members, self._epochs, self._expired):
             known.pop(group, None)
 
 

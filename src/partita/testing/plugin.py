@@ -139,9 +139,7 @@ def partita_broker(request: pytest.FixtureRequest) -> Iterator[embedded_broker.B
 
     Indirect parameters are options too: `parametrize("partita_broker", [{"nodes": 3}], indirect=True)`.
     """
-    options = _options(request)
-    with _running(request, options.pop("topics", None), options) as broker:
-        yield broker
+    yield from _of_fixture(request, {})
 
 
 @pytest.fixture
@@ -151,17 +149,13 @@ def partita_secure_broker(request: pytest.FixtureRequest) -> Iterator[embedded_b
     `partita_secure_broker.client_options("alice")` returns the options a client needs. The `partita` marker changes all
     of it: other users, ACLs, client certificates. Needs `pip install 'partita[testing-tls]'`.
     """
-    options = {"tls": True, "users": {"alice": "alice-secret"}, **_options(request)}
-    with _running(request, options.pop("topics", None), options) as broker:
-        yield broker
+    yield from _of_fixture(request, {"tls": True, "users": {"alice": "alice-secret"}})
 
 
 @pytest.fixture(scope="module")
 def partita_module_broker(request: pytest.FixtureRequest) -> Iterator[embedded_broker.Broker]:
     """One in-memory broker for the tests of a module, with the options of the module's `partita` marker."""
-    options = _options(request)
-    with _running(request, options.pop("topics", None), options) as broker:
-        yield broker
+    yield from _of_fixture(request, {})
 
 
 @pytest.fixture(scope="session")
@@ -170,9 +164,7 @@ def partita_session_broker(request: pytest.FixtureRequest) -> Iterator[embedded_
 
     Tests use their own topics and groups, for example with `partita_session_topic`, or clear the broker.
     """
-    options = _options(request)
-    with _running(request, options.pop("topics", None), options) as broker:
-        yield broker
+    yield from _of_fixture(request, {})
 
 
 @pytest.fixture
@@ -181,7 +173,11 @@ def partita_broker_factory(request: pytest.FixtureRequest) -> Iterator[BrokerFac
     with ExitStack() as stack:
 
         def start(*, topics: Mapping[str, int] | None = None, **options: Any) -> embedded_broker.Broker:
-            return stack.enter_context(_running(request, topics, {**_ini_options(request.config), **options}))
+            __tracebackhide__ = True
+            try:
+                return stack.enter_context(_running(request, topics, {**_ini_options(request.config), **options}))
+            except _refusals() as error:
+                raise error.with_traceback(None) from None  # the line of the test says where
 
         yield start
 
@@ -210,6 +206,25 @@ def partita_producer(partita_broker: embedded_broker.Broker) -> Iterator[partita
     """A producer of `partita_broker`."""
     with partita.Producer(bootstrap_servers=partita_broker.bootstrap) as producer:
         yield producer
+
+
+def _of_fixture(request: pytest.FixtureRequest, defaults: Mapping[str, Any]) -> Iterator[embedded_broker.Broker]:
+    """A fixture's broker. What is wrong with its options fails the test with one line: no line of the test ran yet."""
+    refused: Exception | None = None
+    with ExitStack() as stack:
+        try:
+            options = {**defaults, **_options(request)}
+            broker = stack.enter_context(_running(request, options.pop("topics", None), options))
+        except _refusals() as error:
+            refused = error
+        if refused is not None:
+            pytest.fail(f"{request.fixturename}: {refused}", pytrace=False)
+        yield broker
+
+
+def _refusals() -> tuple[type[Exception], ...]:
+    """How wrong options and topics of a broker are refused."""
+    return pytest.UsageError, partita.StartError, kafka_errors.KafkaError, TypeError
 
 
 def _options(request: pytest.FixtureRequest) -> dict[str, Any]:

@@ -82,3 +82,36 @@ def test_a_note_that_lost_its_members_gives_no_fact() -> None:
     }  # fmt: skip
     assert facts_of_notes([note]) == []
     assert len(facts_of_notes([{**note, "members": 0}])) == 1
+
+
+@pytest.mark.parametrize(
+    ("request_note", "call"),
+    [
+        ({"what": "session expired", "group_id": "g", "member": "ana"}, "control.expire_session"),
+        ({"what": "session expired", "group_id": "g", "member": None}, "control.expire_session"),
+        ({"what": "clock advanced", "ms": 46_000}, "control.advance_clock(46000)"),
+        ({"what": "session expired", "group_id": "another", "member": "ana"}, ""),
+        ({"what": "clock advanced", "ms": 10_000}, ""),
+        ({"what": "member evicted", "group_id": "g", "member": "ana"}, ""),
+    ],
+    ids=["named", "only member", "clock", "another group", "clock long before", "another verb"],
+)
+@pytest.mark.parametrize("is_classic", [True, False], ids=["classic", "KIP-848"])
+def test_a_session_that_a_test_ended_names_the_call(
+    request_note: dict[str, object], call: str, is_classic: bool
+) -> None:
+    cause = {"what": "session expired", "member_id": "m", "group_instance_id": None, "client_id": "ana", "detail": ""}
+    about = {"group_id": "g", "members": 0, "held": [], "wall_ms": 47_000}
+    ended: list[dict[str, object]] = [
+        {"note": "MemberGone", "cause": cause, **about},
+        {
+            "note": "Rebalanced", "generation": 2, "protocol_name": None, "leader_id": None, "causes": [cause],
+            "join_phase_ms": 0, "sync_phase_ms": 0, **about,
+        },
+    ] if is_classic else [
+        {"note": "GroupEpochBumped", "epoch": 2, "cause": cause, **about},
+        {"note": "TargetComputed", "epoch": 2, "assignor": "uniform", **about},
+    ]  # fmt: skip
+    (fact,) = facts_of_notes([{"note": "Control", "wall_ms": 1_000, **request_note}, *ended])
+    assert isinstance(fact, Assigned)
+    assert [told.detail for told in fact.causes] == [call]

@@ -235,3 +235,41 @@ def test_a_failing_test_reads_why_its_group_rebalanced() -> None:
     assert lines[1].endswith("generation 3: b was silent for its session timeout of 45 s and was removed.")
     assert "See whether the process of b crashed" in lines[2]
     assert list(account_lines([], 2)) == []
+
+
+def test_a_wrong_marker_is_one_line_and_a_wrong_factory_call_is_the_line_of_the_test(pytester: pytest.Pytester) -> None:
+    """Newcomer's finding 13: neither shows a frame of partita."""
+    pytester.makepyfile(
+        """
+        import pytest
+
+        @pytest.mark.partita(nodez=3)
+        def test_marker(partita_broker):
+            pass
+
+        def test_factory(partita_broker_factory):
+            partita_broker_factory(nodez=3)
+        """
+    )
+    ended = pytester.runpytest("-p", "no:cacheprovider", "--strict-markers")
+    ended.assert_outcomes(errors=1, failed=1)
+    ended.stdout.fnmatch_lines(["partita_broker: Unknown configuration nodez; did you mean nodes?"])
+    ended.stdout.fnmatch_lines([">       partita_broker_factory(nodez=3)", "E *did you mean nodes?"])
+    ended.stdout.no_fnmatch_line("*plugin.py*")
+    ended.stdout.no_fnmatch_line("*embedded.py*")
+
+
+@pytest.mark.partita(topics={"orders": 2})
+def test_a_failing_test_says_that_it_ended_the_session_itself(partita_broker: Broker) -> None:
+    """Newcomer's finding 12: no advice to look for a crash of a process that the test expired."""
+    bootstrap = partita_broker.bootstrap
+    with partita.Consumer(bootstrap_servers=bootstrap, group_id="billing", client_id="ana") as consumer:
+        consumer.subscribe(["orders"])
+        while not consumer.assignment():
+            consumer.poll(0.1)
+        partita_broker.control.advance_clock(46_000)
+        lines = list(account_lines(partita_broker.notes(), 1))
+    assert lines[0].endswith(
+        "generation 2: Your test expired the session of ana (control.advance_clock(46000)), and the group is empty now."
+    )
+    assert lines[1:] == [""]
