@@ -1,11 +1,35 @@
 """One partition's log: appends ready batches, reads them back, tracks its offsets.
 
-Work is per batch, never per record: an append checks the producer's sequence, stamps base offset and leader epoch into
-the header, and writes the bytes; a read returns a view of the file.
+Theory of operation. The log is a row of segments; the last one takes appends, all others are sealed and never written
+again. Five offsets describe it, and always stand in this order:
 
-Nothing here waits for durability. Appends are written at once; all other changes that must become durable (new names,
-sealed segments, a higher log start offset, removed files) are chores of the next sync, which runs them in order on
-another thread. Upstream: UnifiedLog, LocalLog.
+    log start <= last stable <= high watermark <= log end,   durable <= log end
+
+The log end is the next offset to give. What lies below the durable offset survives a power loss. Consumers read up to
+the high watermark, read_committed ones up to the last stable offset: the begin of the first open transaction. With
+`sync` durability the high watermark follows the durable offset, so that no consumer sees a record that a power loss
+could take back; with `os` and `memory` it follows the log end, and a power loss may cost what the system had not
+written yet.
+
+*An append is one straight line:* ask the producer state (duplicate, gap, fenced, guard), look whether the log is
+usable, roll the segment if it is full, stamp offset and leader epoch, write, and only then change what memory knows. Up
+to the write nothing has changed, so a refusal needs no undoing; the write itself is all or nothing. Work is per batch,
+never per record: the checksum covers neither base offset nor leader epoch, so a batch is stored as it came.
+
+*Nothing here waits for a disk.* Appended bytes go to the page cache at once. All other changes that must become durable
+(new names, sealed segments, a higher log start, removed files) are chores: closures over values as they are now. The
+next sync runs them in order on another thread, then syncs the last file; `begin_sync` and `finish_sync` bracket it on
+the log's thread. Order is what makes them safe: data before the index that vouches for it, the state that says "starts
+at 7" before the files below 7 go, a snapshot only of data that is synced.
+
+*A failed write or sync is final.* After a failed fsync the kernel may have dropped the very pages it could not write,
+and a second fsync would succeed without them (D7). So the log refuses appends until it is opened again, and reads go
+on. Two errors are not failures: a full disk and a full table of descriptors. The file is then as long as before.
+
+What must not be done: change `producers` or `state` before the write; let a chore read the log's attributes when it
+runs; return bytes that were joined by copying (a slow consumer would own memory); call it from two threads.
+
+Upstream: UnifiedLog, LocalLog.
 """
 
 from __future__ import annotations
@@ -21,16 +45,15 @@ from partita.log.producer_state import Aborted, BatchFacts, Guard, Refusal, note
 from partita.log.recovery import Chore, Recovered, base_offsets, keep_marked, rebuild_states, recover
 from partita.log.retention import deletable_count
 from partita.log.segment import Segment, file_name
-from partita.log.snapshots import PRODUCERS_SUFFIX, STATE_NAME, encode_producers, encode_state
-from partita.log.storage import TRANSIENT, Storage, StorageError, StorageFull, replace_file
-from partita.log.sync_ticket import SyncTicket
-from partita.log.timestamp_search import TimestampOffset, batches_from, first_in, largest_timestamp
+from partita.log.snapshots import PRODUCERS_SUFFIX
+from partita.log.storage import TRANSIENT, Storage, StorageError, StorageFull
+from partita.log.sync_ticket import SyncTicket, removing, saving, saving_all, sealing
+from partita.log.timestamp_search import batches_from, largest_timestamp
 from partita.now import Now
 from partita.protocol.error_codes import ErrorCode
 from partita.protocol.primitives import Buffer
 from partita.records.header import HEADER_SIZE, LOG_APPEND_TIME_BIT, BatchHeader, InvalidBatch, read_header, restamp
 
-_SNAPSHOTS_KEPT = 2
 _FULL_DISK_PAUSE_MS = 1000
 """Pause before a chore that found the disk full is retried."""
 
@@ -74,6 +97,8 @@ class PartitionLog:
         self.state = recovered.state
         self.producers = recovered.producers
         self.log_end_offset = self.segments[-1].next_offset
+        # Whatever recovery kept counts as durable: it was checked batch by batch or vouched for by an index, and the
+        # store syncs it before anybody is served where that matters.
         self.durable_offset = self.high_watermark = self.log_end_offset
         self._appended_bytes = 0
         self._synced_bytes = 0
@@ -83,6 +108,8 @@ class PartitionLog:
         self.failure: str | None = None
         self.is_being_compacted = False
         """Whether sealed segments are being replaced on another thread; retention waits meanwhile."""
+        # A dict for a set that keeps its order: watchers are called in the order in which they came, so that a seed
+        # replays.
         self._watchers: dict[Callable[[], None], None] = {}
         self.on_unsynced: Callable[[PartitionLog], None] | None = None
         """Called when the next sync (`next_sync_ms`) becomes due earlier."""
@@ -154,17 +181,22 @@ class PartitionLog:
             verdict = self.producers.check_marker(header, marker[1], transaction_version)
         elif not header.is_control:
             verdict = self.producers.check(header, guard=guard, needs_guard=needs_guard)
+        # A retry of a batch that is in the log: answered as if it had been written now. This comes before every other
+        # check, even that of a failed log, since the first answer may have been lost on the way.
         if isinstance(verdict, BatchFacts):
             stamp = verdict.timestamp if self.config.log_append_time else -1
             return Appended(verdict.base_offset, verdict.last_offset, stamp, self.log_start_offset, True)
         if verdict is not None:
             raise AppendRefused(verdict.code, verdict.reason)
         self._check_usable()
+        # Rolling may fail on a full disk. Then the batch is refused although the old segment might have taken it; the
+        # next append tries again, and nothing was half done.
         self._roll_if_due(header.size_in_bytes, now)
         log_append_time_ms = now.wall_ms if self.config.log_append_time and not header.is_control else None
         base_offset = self.log_end_offset
         header, chunks = _stamped(batch, header, base_offset, leader_epoch, log_append_time_ms)
         self._write(header, chunks, now)
+        # From here on nothing may raise: the bytes are in the file, and memory has to say so.
         note_batch(self.producers, header, batch if marker else None, transaction_version)
         self.state = self.state.with_epoch(leader_epoch, base_offset)
         self._advance(header, now)
@@ -196,6 +228,8 @@ class PartitionLog:
         if self.durability is Durability.MEMORY:
             self.durable_offset = self.log_end_offset
         else:
+            # Counted in bytes, not offsets: a sync that is under way covers what had been appended when it began, and
+            # bytes that came since are still the next one's.
             was_synced = self._appended_bytes == self._synced_bytes
             if was_synced:
                 self._unsynced_since_ms = now.mono_ms
@@ -208,6 +242,7 @@ class PartitionLog:
     def _move_high_watermark(self, offset: int) -> None:
         self.high_watermark = offset
         if self._watchers:
+            # A copy, because a watcher that has got what it waited for takes itself out of the dict.
             for watcher in tuple(self._watchers):
                 watcher()
 
@@ -239,11 +274,14 @@ class PartitionLog:
 
     def _read(self, offset: int, max_bytes: int, up_to: int, at_least_one: bool) -> memoryview:
         segments = self.segments
+        # Compaction may have emptied the tail of a segment, so the offset may lie behind its last batch: then the next
+        # one is read.
         i = max(0, bisect_right(segments, offset, key=_base_offset) - 1) if len(segments) > 1 else 0
         while i < len(segments) and offset < up_to:
             segment = segments[i]
             position = segment.position_of(offset)
             if position < segment.size:
+                # One segment per read, even if the next one would fit in: the view must be one piece of one file.
                 end = segment.size if up_to >= segment.next_offset else segment.position_of(up_to)
                 return segment.read(position, end, max_bytes, at_least_one=at_least_one)
             i += 1
@@ -266,14 +304,11 @@ class PartitionLog:
             return []
         at = 0
         while at < len(records):
+            # Only the last header matters, but headers are found one behind the other. It runs only where transactions
+            # were aborted.
             header = read_header(records, at)
             at += header.size_in_bytes
         return self.producers.aborted_between(offset, header.next_offset)
-
-    def offset_for_timestamp(self, timestamp: int) -> TimestampOffset | None:
-        """Return the first record not older than `timestamp`. Opens batches; see `batches_from_timestamp`."""
-        found = (first_in(b, timestamp, self.log_start_offset) for b in self.batches_from_timestamp(timestamp))
-        return next((record for record in found if record is not None), None)
 
     def batches_from_timestamp(self, timestamp: int) -> Iterator[memoryview]:
         """Yield the batches to search, in order, for the first record with at least this timestamp.
@@ -323,25 +358,11 @@ class PartitionLog:
             self._note_error(error)
             raise
         self.segments.append(begun)
+        # In memory only, so far. A crash leaves a segment without an index in front of an empty one: recovery checks
+        # the first and goes on with the second.
         active.is_sealed = True
         if self.durability is not Durability.MEMORY:
-            self._later(self._sealing(active))
-
-    def _sealing(self, sealed: Segment) -> Chore:
-        """Return the chore that makes a sealed segment and the name of its successor durable.
-
-        On a full disk it skips the index and the snapshots: start-up rebuilds them from the batches.
-        """
-        save_snapshots = self._snapshots()
-
-        def seal() -> None:
-            sealed.file.sync()
-            self.storage.sync_dir(self.directory)
-            with suppress(StorageFull):
-                sealed.write_index()
-                save_snapshots()
-
-        return seal
+            self._later(sealing(self.storage, self.directory, active, self._snapshots()))
 
     @property
     def unsynced_bytes(self) -> int:
@@ -369,6 +390,8 @@ class PartitionLog:
         """
         if not self.unsynced_bytes and not self._chores:
             return None
+        # Chores that come while the ticket runs belong to the next sync: their data may not be in the file that this
+        # one syncs.
         chores, self._chores, self._chores_since_ms = self._chores, [], 0
         return SyncTicket(chores, self.segments[-1].file, self.log_end_offset, self._appended_bytes, now.mono_ms)
 
@@ -378,12 +401,15 @@ class PartitionLog:
             self.fail(str(ticket.error))
             return
         if ticket.postponed:
+            # In front, since later chores may rely on them: a snapshot must not be newer than the state it goes with.
             self._chores = ticket.postponed + self._chores
             self._chores_since_ms = ticket.begun_ms + _FULL_DISK_PAUSE_MS
+        # Bytes that came during the sync have waited since it began, not since it ended.
         self._unsynced_since_ms = ticket.begun_ms
         self._note_synced(ticket.end_offset, ticket.appended_bytes)
 
     def _note_synced(self, offset: int, appended_bytes: int) -> None:
+        # The maximum, since a `flush` on this thread may have overtaken a ticket that was under way on another.
         self._synced_bytes = max(self._synced_bytes, appended_bytes)
         self.durable_offset = max(self.durable_offset, offset)
         if self.durability is Durability.SYNC and self.durable_offset > self.high_watermark:
@@ -464,10 +490,12 @@ class PartitionLog:
         if self.is_being_compacted:
             return 0
         count = deletable_count(self.segments, self.config, self.log_start_offset, now.wall_ms)
+        # Records that consumers may not read yet must not go, however old their timestamps say they are.
         while count and self.segments[count - 1].next_offset > self.high_watermark:
             count -= 1
         if not count:
             return 0
+        # A log always has a segment that takes appends. Its base offset is the log's memory of where it ends.
         if count == len(self.segments):
             self.roll(now)
         gone, start = self.segments[:count], self.segments[count].base_offset
@@ -475,33 +503,8 @@ class PartitionLog:
         if start > self.log_start_offset:
             self.state = self.state.started_at(start)
             self.producers.forget_before(start)
-        self._later(self._removal(gone))
+        self._later(removing(self.storage, self.directory, gone, self._state_saver()))
         return count
-
-    def _removal(self, gone: list[Segment]) -> Chore:
-        """Return the chore that removes the files of dropped segments, oldest first.
-
-        It stores the log start offset first: a crash in between leaves files that start-up removes. If the disk is too
-        full for that, it deletes the files one by one, each durably, until there is room.
-        """
-        save_state = self._state_saver()
-        left = list(gone)
-
-        def remove() -> None:
-            while True:
-                try:
-                    save_state()
-                    break
-                except StorageFull:
-                    if not left:
-                        raise
-                    left.pop(0).delete()
-                    self.storage.sync_dir(self.directory)
-            while left:
-                left.pop(0).delete()
-            self.storage.sync_dir(self.directory)
-
-        return remove
 
     def _start_at(self, offset: int) -> None:
         self.state = self.state.started_at(offset)
@@ -512,6 +515,8 @@ class PartitionLog:
         """Replace adjacent sealed segments by `new`; readers of the old ones may finish."""
         at = self.segments.index(old[0])
         self.segments[at : at + len(old)] = new
+        # Compaction removes markers whose records are all gone. A transaction listed as aborted without its marker
+        # would make a reader drop the producer's later records while it waits for the marker.
         keep_marked(self.producers, self.segments)
         for segment in old:
             segment.file.close()
@@ -527,6 +532,7 @@ class PartitionLog:
             return
         while len(self.segments) > 1 and self.segments[-1].base_offset >= offset:
             self.segments.pop().delete()
+        # The cut falls on a batch boundary at or before `offset`: half a batch cannot be kept.
         last = self.segments[-1]
         position = last.position_of(offset)
         end = max((header.next_offset for header, at in last.headers() if at < position), default=last.base_offset)
@@ -537,6 +543,7 @@ class PartitionLog:
         self.log_end_offset = end
         self.durable_offset = min(self.durable_offset, end)
         state = self.state.truncated(end)
+        # Durably and at once, not as a chore: state and snapshots must not know of offsets that the files have lost.
         self.state = replace(state, log_start_offset=min(state.log_start_offset, end))
         self.save_state()
         for base in base_offsets(self.storage.list(self.directory), PRODUCERS_SUFFIX):
@@ -544,6 +551,8 @@ class PartitionLog:
                 self.storage.unlink(f"{self.directory}/{file_name(base, PRODUCERS_SUFFIX)}")
         self.storage.sync_dir(self.directory)
         self.segments[-1].file.sync()
+        # Producers are rebuilt from the last snapshot at or before the cut; what the dropped batches had taught must be
+        # forgotten.
         _, self.producers = rebuild_states(self.storage, self.directory, self.segments, compact=self.config.compact)
         self._move_high_watermark(min(self.high_watermark, end))
 
@@ -552,29 +561,18 @@ class PartitionLog:
         self._state_saver()()
 
     def _state_saver(self) -> Chore:
-        """Return the chore that writes the current `state`."""
-        content = encode_state(self.state)
-
-        def save() -> None:
-            if self.durability is not Durability.MEMORY:
-                replace_file(self.storage, self.directory, STATE_NAME, content)
-
-        return save
+        """Return the chore that writes the current `state`; a log in memory has nothing to write."""
+        if self.durability is Durability.MEMORY:
+            return _nothing
+        return saving(self.storage, self.directory, self.state)
 
     def _snapshots(self) -> Chore:
         """Return the chore that writes the current `state` and `producers` and removes older snapshots."""
-        save_state = self._state_saver()
-        name = file_name(self.log_end_offset, PRODUCERS_SUFFIX)
-        content = encode_producers(self.producers, self.log_end_offset)
+        return saving_all(self.storage, self.directory, self._state_saver(), self.producers, self.log_end_offset)
 
-        def save() -> None:
-            save_state()
-            replace_file(self.storage, self.directory, name, content)
-            known = base_offsets(self.storage.list(self.directory), PRODUCERS_SUFFIX)
-            for base in known[:-_SNAPSHOTS_KEPT]:
-                self.storage.unlink(f"{self.directory}/{file_name(base, PRODUCERS_SUFFIX)}")
 
-        return save
+def _nothing() -> None:
+    pass
 
 
 def _base_offset(segment: Segment) -> int:
@@ -586,10 +584,13 @@ def _stamped(
 ) -> tuple[BatchHeader, list[Buffer]]:
     """Return header and pieces of the batch to write; `batch` is not modified and mostly not copied."""
     if log_append_time_ms is not None or header.attributes & LOG_APPEND_TIME_BIT:
+        # The checksum covers attributes and timestamp, so a batch with the broker's time has to be copied and sealed
+        # again.
         whole = bytearray(batch)
         restamp(whole, base_offset, leader_epoch, log_append_time_ms)
         return read_header(whole), [whole]
     view = memoryview(batch)
+    # Only the header is copied: base offset and leader epoch lie in front of what the checksum covers.
     head = bytearray(view[:HEADER_SIZE])
     restamp(head, base_offset, leader_epoch)
     header.base_offset, header.partition_leader_epoch = base_offset, leader_epoch

@@ -67,9 +67,11 @@ def recover(
     """
     report = RecoveryReport(directory, was_clean)
     changed = list(storage.make_dir(directory))
+    # Before anything is looked at: a half-done swap has both the old segments and the new one, which overlap.
     finish_swaps(storage, directory, config.index_interval_bytes, wall_ms)
     _remove_leftovers(storage, directory, report)
     segments = _open_segments(storage, directory, config, report, wall_ms)
+    # Trust is a matter of the index: only a segment that was synced has one, and its size must fit.
     checked = [segment for segment in segments if not segment.is_trusted]
     for segment in checked:
         # An older segment is never appended to again, so the next start need not check it.
@@ -79,6 +81,8 @@ def recover(
     if start < known_end:
         # A crash cannot cause this. Skip the lost offsets so they are never reused.
         report.gaps.append((start, known_end))
+        # Three cases: a segment that has data is closed in front of the gap; an empty one is filled with a batch
+        # without records; if that finds the disk full, it is sealed as it is.
         if segments and segments[-1].size:
             _seal_now(segments)
             segments.append(Segment.create(storage, directory, start, config.index_interval_bytes, wall_ms))
@@ -87,6 +91,7 @@ def recover(
             _seal_now(segments)
         checked += segments[-1:]
         start = known_end
+    # A sealed segment is never appended to, since its index vouches for its size.
     if not segments or segments[-1].is_sealed:
         segments.append(Segment.create(storage, directory, start, config.index_interval_bytes, wall_ms))
         changed.append(directory)
@@ -175,6 +180,8 @@ def _open_segments(
     bases = base_offsets(storage.list(directory), LOG_SUFFIX)
     compacted_to = _compacted_to(storage, directory, config)
     segments: list[Segment] = []
+    # Oldest first. The first segment with a problem ends the log, because what comes after a hole in the middle was
+    # never promised to be there: keeping it would break "the log is a prefix of what was appended".
     for i, base in enumerate(bases):
         segment = Segment.open_trusted(storage, directory, base, config.index_interval_bytes)
         problem = None
@@ -182,6 +189,7 @@ def _open_segments(
             segment = _unchecked(storage, directory, base, config)
             problem = _check(storage, segment, report, wall_ms, holes_allowed=base != bases[-1])
         if segments and base < segments[-1].next_offset:
+            # Wholly covered by the one before: the leftover of a swap whose files were being removed.
             if segment.next_offset <= segments[-1].next_offset and problem is None:
                 _drop(storage, segment, report)
                 continue
@@ -227,7 +235,9 @@ def _check(
     index_name = file_name(segment.base_offset, INDEX_SUFFIX)
     if index_name in storage.list(segment.directory):
         _remove(storage, segment.directory, report, [index_name])
+    # The last segment was never compacted, so an offset missing in it is damage; elsewhere it may be compaction's work.
     found = scan(segment, holes_allowed=holes_allowed)
+    # The true time is lost with the index. Now is the safe guess: retention keeps the segment for longer, not shorter.
     segment.last_append_ms = segment.created_ms = wall_ms
     report.segments_checked += 1
     report.batches_checked += found.batches
@@ -291,6 +301,7 @@ def _saved_state(storage: Storage, directory: str) -> PartitionState | None:
 
 def _snapshot(storage: Storage, directory: str, log_end_offset: int) -> tuple[ProducerStates, int]:
     """Return the newest usable producer snapshot and its offset."""
+    # The newest that is valid and not beyond the end: a snapshot may be newer than a log that lost its tail.
     for offset in reversed(base_offsets(storage.list(directory), PRODUCERS_SUFFIX)):
         if offset <= log_end_offset:
             content = read_file(storage, directory, file_name(offset, PRODUCERS_SUFFIX))
@@ -306,6 +317,7 @@ def _replay(segments: list[Segment], offset: int, producers: ProducerStates, sta
     state = state.truncated(log_end_offset + 1)
     for segment in segments:
         if segment.next_offset > offset:
+            # Headers only; just the control batches are opened, for the coordinator epoch inside.
             for header, position in segment.headers(segment.position_of(offset)):
                 note_batch(producers, header, segment.batch_at(position) if header.is_control else None)
                 state = state.with_epoch(header.partition_leader_epoch, header.base_offset)

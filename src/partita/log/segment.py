@@ -68,6 +68,8 @@ class Segment:
         self._storage = storage
         self._interval_bytes = interval_bytes
         self._index: SparseIndex | None = None
+        # None: every byte was written or checked by this process. Otherwise the one range that reads have checked
+        # since.
         self._checked: tuple[int, int] | None = None
         self.directory = directory
         self.base_offset = base_offset
@@ -99,6 +101,8 @@ class Segment:
             return None
         segment = cls(storage, directory, base_offset, file, interval_bytes)
         segment._take_facts(facts)
+        # The index proves that the data was synced, not that the disk still has it: it is checked when it is first
+        # read, so that a start does not read the whole log.
         segment._checked = (0, 0)
         return segment
 
@@ -129,6 +133,7 @@ class Segment:
         self.next_offset = facts.next_offset
         self.max_timestamp = facts.max_timestamp
         self.last_append_ms = facts.last_append_ms
+        # The time of creation is not stored; counting from the last append rolls the segment late rather than at once.
         self.created_ms = facts.last_append_ms
 
     @property
@@ -158,6 +163,7 @@ class Segment:
     def append(self, header: BatchHeader, base_offset: int, chunks: Sequence[Buffer], wall_ms: int) -> None:
         """Write one batch whose bytes already contain `base_offset`. After a StorageError nothing has changed."""
         self.file.append(chunks)
+        # The timestamp of the batches before this one: a search for a time starts here if all before are older.
         self.index.add(base_offset, self.size, self.max_timestamp)
         self.size += header.batch_length + LENGTH_OVERHEAD
         self.next_offset = base_offset + header.last_offset_delta + 1
@@ -170,6 +176,8 @@ class Segment:
             return self.size
         position = self.index.position_for_offset(offset)
         for at, base, _, delta in self._steps(position):
+            # By the last offset, because compaction leaves holes: `offset` itself may be gone, and the next batch is
+            # the answer.
             if base + delta >= offset:
                 return at
         return self.size
@@ -210,6 +218,7 @@ class Segment:
     def _read_in_one_piece(self, position: int, end: int) -> memoryview:
         size = self.file.in_one_piece(position, end - position)
         found = self.file.read_at(position, size)
+        # Shorter than promised: another process has cut the file. Whole batches in front of the cut are still good.
         return found if len(found) == size else self._before_the_cut(found, position)
 
     def _before_the_cut(self, found: memoryview, position: int) -> memoryview:
@@ -258,6 +267,7 @@ class Segment:
         for at, base, _, delta in self._steps(start):
             if at >= position:
                 break
+            # The indexed offset, where there is one, because the one in the file is what is being doubted.
             expected = self.index.offset_at(at, base) + delta + 1
         return expected
 
@@ -279,6 +289,8 @@ class Segment:
         while position < self.size:
             at = position - start
             if at + HEADER_SIZE > len(view):
+                # A window at a time: a walk over large batches needs 61 bytes of each, and one over small ones many in
+                # one read.
                 view, start, at = self.file.read_at(position, _WINDOW_BYTES), position, 0
                 self._whole(view, position, HEADER_SIZE)
             header = read_header(view, at)
@@ -361,6 +373,7 @@ def scan(segment: Segment, *, holes_allowed: bool) -> Scan:
         if problem is not None:
             break
         header = read_header(batch)
+        # The index is built on the way, so that a checked segment need not be read again to be indexed.
         index.add(header.base_offset, position, segment.max_timestamp)
         segment.max_timestamp = max(segment.max_timestamp, header.max_timestamp)
         segment.next_offset = header.next_offset
@@ -378,9 +391,11 @@ def _cut(file: File, file_bytes: int) -> Iterator[tuple[int, memoryview]]:
             view, start, at = file.read_at(position, _SCAN_BYTES), position, 0
         size = int.from_bytes(view[at + 8 : at + 12], "big", signed=True) + LENGTH_OVERHEAD
         if size < HEADER_SIZE or position + size > file_bytes:
+            # Shorter than a header by one byte, which `_defect` reports as a batch that is cut short.
             yield position, view[at : at + HEADER_SIZE - 1]
             return
         if at + size > len(view):
+            # The checksum needs the batch in one piece, however large.
             view, start, at = file.read_at(position, max(size, _SCAN_BYTES)), position, 0
         yield position, view[at : at + size]
         position += size

@@ -8,10 +8,17 @@ import pytest
 
 from partita.log.durability import Durability
 from partita.log.log_config import LogConfig
-from partita.log.partition_log import OffsetOutOfRange
+from partita.log.partition_log import OffsetOutOfRange, PartitionLog
 from partita.log.storage import MemoryStorage
+from partita.log.timestamp_search import TimestampOffset, first_in
 from partita.records.batch import LOG_APPEND_TIME, iter_batches
 from support.log.logs import DIRECTORY, SMALL, at, batch, fill, open_log, served
+
+
+def first_from(log: PartitionLog, timestamp: int) -> TimestampOffset | None:
+    """The first record not older than `timestamp`, as ListOffsets finds it."""
+    found = (first_in(b, timestamp, log.log_start_offset) for b in log.batches_from_timestamp(timestamp))
+    return next((record for record in found if record is not None), None)
 
 
 def test_a_batch_gets_the_next_offset_and_the_leader_epoch() -> None:
@@ -90,7 +97,7 @@ def test_a_timestamp_finds_the_first_record_that_is_as_young() -> None:
     log = open_log()
     for i, ms in enumerate([10, 30, 20, 40, 40]):
         log.append(batch(f"v{i}", ms=ms), 2, at(i))
-    found = {ms: log.offset_for_timestamp(at(ms).wall_ms) for ms in (0, 10, 11, 30, 31, 40, 41)}
+    found = {ms: first_from(log, at(ms).wall_ms) for ms in (0, 10, 11, 30, 31, 40, 41)}
     offsets = {ms: entry and entry.offset for ms, entry in found.items()}
     assert offsets == {0: 0, 10: 0, 11: 1, 30: 1, 31: 3, 40: 3, 41: None}
     assert found[31] is not None
@@ -105,7 +112,7 @@ def test_timestamps_are_found_in_any_segment_and_order(interval: int) -> None:
         log.append(batch(f"v{i}", ms=ms), 0, at(i))
     for ms in range(101):
         expected = next((i for i, stamp in enumerate(stamps) if stamp >= ms), None)
-        found = log.offset_for_timestamp(at(ms).wall_ms)
+        found = first_from(log, at(ms).wall_ms)
         assert (None if found is None else found.offset) == expected
     assert log.largest_timestamp == at(99).wall_ms
 
@@ -116,7 +123,7 @@ def test_a_timestamp_inside_a_batch_finds_the_record() -> None:
     log = open_log()
     records = [(at(ms).wall_ms, None, b"x", ()) for ms in (5, 9, 7)]
     log.append(build_batch(records, codec=1), 0, at(0))
-    assert [found and found.offset for found in (log.offset_for_timestamp(at(ms).wall_ms) for ms in (5, 6, 9, 10))] == [
+    assert [found and found.offset for found in (first_from(log, at(ms).wall_ms) for ms in (5, 6, 9, 10))] == [
         0,
         1,
         1,
