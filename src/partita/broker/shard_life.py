@@ -125,18 +125,22 @@ class ShardLife(ABC):
 
     def _replay(self) -> Iterator[object]:
         """Replay the log from its start to its end, not only to the high watermark; yields between slices."""
+        # A partition that was never opened has no files yet; opening its log would create them for each of 50 shards.
         if self.partition.is_untouched:
             return
         partition_log = self.partition.log
         slice_bytes = self._cluster.config.int(self.wording.slice_option)
         offset = partition_log.log_start_offset
         while offset < partition_log.log_end_offset:
+            # Up to the end, beyond the high watermark: the records are in the log and will become durable. Answers wait
+            # for that.
             view = partition_log.read(offset, slice_bytes, up_to=partition_log.log_end_offset)
             if not view:
                 break
             for header, batch in iter_batches(view):
                 self._replay_batch(header, batch)
                 offset = header.next_offset
+            # No yield behind the last slice, so a short log is loaded within the call that begins it.
             if offset < partition_log.log_end_offset:
                 yield True
         self._end_offset = partition_log.log_end_offset
@@ -148,6 +152,7 @@ class ShardLife(ABC):
         """The log has failed: callers get NOT_COORDINATOR, and nothing is replayed."""
         if self.state in (State.FAILED, State.CLOSED):
             return
+        # A store that failed as a whole has said so once; 50 shards need not repeat it.
         if self._cluster.store.failure is None:
             text = "%s %d: the log is lost, %s answer NOT_COORDINATOR: %s"
             log.error(text, self.wording.shard, self.partition.index, self.wording.callers, reason)
@@ -188,6 +193,8 @@ class ShardLife(ABC):
         log.warning("%s %d is replayed: %s", self.wording.shard, self.partition.index, reason, exc_info=traceback)
         self._cluster.notes.control(f"{self.wording.note}shard replayed", shard=self.partition.index, reason=reason)
         self._drop(State.LOADING)
+        # Reset by the first append that succeeds, not by the load: a poisoned record loads well and fails at each
+        # decision.
         if self._failed_in_a_row:
             self._renewed_later()
             return
@@ -198,6 +205,7 @@ class ShardLife(ABC):
     def _renewed_later(self) -> None:
         self._failed_in_a_row += 1
         self._start_over()
+        # The exponent is bounded, since a shard may fail for days, and Python's integers would follow.
         delay_ms = min(_RETRY_MS * 2 ** min(self._failed_in_a_row, 16), RETRY_MS_MAX)
         self._retry = self._loop.call_later(delay_ms / 1000, self._load_again)
 
@@ -211,6 +219,7 @@ class ShardLife(ABC):
 
     def _drop(self, state: State) -> None:
         """End this coordinator: timers stop, and the runner answers all who wait."""
+        # First the state, then the answers: a caller that is refused may ask again from within its callback.
         was, self.state = self.state, state
         for timer in (self._timer, self._retry):
             if timer is not None:
@@ -223,6 +232,8 @@ class ShardLife(ABC):
     def _arm_at(self, due_ms: int, call: Callable[[], None]) -> None:
         """Keep one timer, at or before this time."""
         if self._timer is not None:
+            # An early timer finds nothing due and is set again. A timer that is moved for each heartbeat would cost
+            # more than that.
             if self._timer_ms <= due_ms:
                 return
             self._timer.cancel()
@@ -244,6 +255,7 @@ def _load_in_slices(
     Ends with `loaded()`, with `failed(error)`, or with nothing once it is no longer wanted. Returns the task, if any.
     """
     try:
+        # The first slice runs here. Most shards have no more, and are active before the next request is read.
         if next(slices, None) is None:
             loaded()
             return None
@@ -254,6 +266,7 @@ def _load_in_slices(
     async def go_on() -> None:
         try:
             for _ in slices:
+                # Between slices other shards load and requests are answered with COORDINATOR_LOAD_IN_PROGRESS.
                 await asyncio.sleep(0)
                 if not is_wanted():
                     return

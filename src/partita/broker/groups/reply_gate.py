@@ -30,11 +30,13 @@ Shared: TypeAlias = tuple[list[Record], Producer | None, Marker | None, list[Ste
 
 def shared_batches(steps: list[Step], max_bytes: int = BATCH_BYTES) -> Iterator[Shared]:
     """Put steps together that may share a batch of up to `max_bytes`; a transactional step, or a marker, never does."""
+    # Half of what the topic takes: the size counted here is of keys and values, without what a record adds around them.
     limit = min(BATCH_BYTES, max_bytes // 2)
     records: list[Record] = []
     covered: list[Step] = []
     size = 0
     for step in steps:
+        # A batch has one producer or none, and a marker is a batch of its own: nothing else may be in it.
         alone = step.producer is not None or step.marker is not None
         step_bytes = sum(len(key) + len(value or b"") for key, value in step.records)
         if covered and (alone or size + step_bytes > limit):
@@ -93,8 +95,12 @@ class Call:
 
     def answer(self, response: Structure) -> None:
         """Give the caller its answer; later answers are ignored."""
+        # The answer may come within the very call that asks; then no future is made, which heartbeats and refusals are
+        # spared.
         if self.future is None:
             self.response = response
+        # Done already: timed out, cancelled with its connection, or refused when the shard was dropped. The first
+        # answer counts.
         elif not self.future.done():
             self.future.set_result(response)
 
@@ -131,6 +137,7 @@ class ReplyGate:
     def release(self, durable: int) -> None:
         """Answer what waited for offsets up to `durable`."""
         waiting = self._waiting
+        # Offsets in the queue never fall, so the first one that is not durable ends the walk.
         while waiting and waiting[0].offset <= durable:
             release(waiting.popleft().step)
 
@@ -141,6 +148,7 @@ class ReplyGate:
 
     def drop(self) -> None:
         """Answer all that wait with NOT_COORDINATOR: the shard is over."""
+        # Emptied first: an answer may run code that looks at the gate again.
         waiting, self._waiting = self._waiting, deque()
         for entry in waiting:
             refuse(entry.step, not_here)

@@ -1,10 +1,31 @@
 """Runs one coordinator shard: load, append, reply gate, one timer.
 
-The coordinator decides, this shell acts: records of all steps of one loop turn are appended together, and no reply
-leaves before every record decided before it is durable (one queue, first in, first out). If an append fails, or
-anything else goes wrong, the shard is dropped, its callers get NOT_COORDINATOR, and the log is replayed: there is no
-undo. A log that has failed is not replayed; on a full disk, requests that write are refused before they change
-anything. (Kafka: CoordinatorRuntime.)
+Theory of operation. The coordinator decides, this shell acts. A decision is a step: records, replies, notes and jobs.
+The coordinator has already applied the records to its own state when the step arrives here, so memory is ahead of the
+log from then until the append. Everything below follows from that.
+
+*One queue.* Steps pass `unwritten` (decided), the log, and `gate` (appended, not yet durable), first in, first out, and
+so do steps without records: a heartbeat that is answered "stable" may rest on a record that is still in the queue. If a
+reply could overtake it and the broker then crashed, a client would know of a generation that never was. `is_open` says
+that both queues are empty; then a step that writes nothing is answered at once.
+
+*One append for each turn of the loop.* `take` schedules one `_flush`, and all steps of the turn share its batches. That
+is what makes ten thousand commits cost ten appends.
+
+*No undo.* If an append fails, or a decision raises, it is not known what memory holds that the log does not. So the
+shard is dropped: callers hear NOT_COORDINATOR, which every client handles, and the log is replayed into a new
+coordinator. A log that has failed itself is not replayed, it would fail again. A full disk is the exception that is
+foreseen: requests that write are refused before they are decided, and heartbeats go on.
+
+*The order of an end.* State first, then the timers, then the replies: gated steps, unwritten steps, the open step, and
+at last parked joins and syncs. Each caller is answered once, by whichever comes first.
+
+*One timer*, at or before the next deadline of the coordinator and of the gate. It may fire early and find nothing due.
+
+What must not be done: answer a caller around the queue; write records that no step decided; keep a reference to the
+coordinator across a reload; await anything between a decision and its place in the queue.
+
+(Kafka: CoordinatorRuntime.)
 """
 
 from __future__ import annotations
@@ -81,6 +102,7 @@ class ShardRunner(ShardLife):
         self.is_open = False
         """Whether an answer may leave at once: loaded, and nothing decided waits to become durable."""
         self.coordinator = self._new_coordinator()
+        # Bound here once, because the memo of repeated heartbeats calls them without passing through `decide`.
         self.heartbeat, self.classic_groups = self.coordinator.heartbeat, self.coordinator.groups
         self.unwritten: list[Step] = []
         """Steps decided and not yet appended; nothing may be answered before them."""
@@ -138,6 +160,7 @@ class ShardRunner(ShardLife):
     def _forget_deleted(self) -> None:
         now = self._cluster.clock.now()
         self.take(self.coordinator.on_topics_deleted(self.deleted_topics, now))
+        # A deletion of many offsets is more than one batch holds; the coordinator makes the rest due at once.
         while self.state is State.ACTIVE and (due := self.coordinator.next_deadline_ms()) is not None:
             if due > now.mono_ms:
                 break
@@ -152,6 +175,8 @@ class ShardRunner(ShardLife):
         opened = self.partition.opened_log
         if self.state is not State.ACTIVE or not self.deleted_topics:
             return
+        # Until the tombstones are durable a crash would bring the offsets back, so the deletion may not be reported as
+        # complete.
         if opened is not None and opened.high_watermark < self._tombstones_end:
             opened.watch(self._confirm_forgotten)
             return
@@ -175,6 +200,8 @@ class ShardRunner(ShardLife):
         coordinator = self.coordinator
 
         def done(outcome: object) -> None:
+            # The shard was reloaded meanwhile: the groups of the job are gone, and a group of the same name is another
+            # one.
             if self.state is not State.ACTIVE or self.coordinator is not coordinator:
                 return
             try:
@@ -191,18 +218,23 @@ class ShardRunner(ShardLife):
     def decide(self, request: GroupRequest) -> Structure | asyncio.Future[Structure | None]:
         """Answer a request of one group: at once where nothing has to be waited for."""
         if self.state is not State.ACTIVE:
+            # Kafka looks at the request first, too: an empty group id is INVALID_GROUP_ID even where nothing is loaded.
             return first_check(request, self._config) or self.refuse(request)
+        # Refused before it is decided: a decision that cannot be stored would drop the shard, again and again while the
+        # disk is full.
         if self._is_full and not isinstance(request.message, _READ_ONLY) and not self._has_room():
             return first_check(request, self._config) or refusal(request, ErrorCode.COORDINATOR_NOT_AVAILABLE)
         call = Call(request)
         try:
             step = self.coordinator.handle(call, request, self._cluster.clock.now())
+        # The peer's fault and not the shard's: its connection closes, and the shard goes on.
         except MalformedRequest:
             raise
         except Exception as error:
             self._restart("a request could not be decided", error)
             return not_here(request)
         self.take(step)
+        # Answered within the step. A future is made only for a caller that has to wait.
         if call.response is not None:
             return call.response
         call.future = self._loop.create_future()
@@ -214,6 +246,7 @@ class ShardRunner(ShardLife):
 
     def take(self, step: Step) -> None:
         """Do what a step of the coordinator says."""
+        # The common case: nothing to write and nothing undurable before it, so the answers may leave at once.
         if self.is_open and not step.records and step.marker is None:
             self._publish(step)
             release(step)
@@ -229,9 +262,14 @@ class ShardRunner(ShardLife):
             self.unwritten.append(step)
             if not self._flush_soon:
                 self._flush_soon = True
+                # At the end of this turn of the loop: all that its requests decide shares one append, and one sync.
                 self._loop.call_soon(self._flush)
+        # It writes nothing, but was decided on the strength of records that are not in the log yet. It must not
+        # overtake them.
         elif self.unwritten:
             self.unwritten.append(step)
+        # The same for records that are in the log and not durable: it waits for the last of them, whatever they were
+        # about.
         elif self.gate:
             self._publish(step)
             self.gate.add(self.gate.last_offset(), step, self._patience_ms())
@@ -257,6 +295,7 @@ class ShardRunner(ShardLife):
         if not steps or self.state is not State.ACTIVE:
             return
         appended: list[Step] = []
+        # Taken before the append: patience counts from the decision, not from the end of a slow write.
         due_ms = self._patience_ms()
         try:
             for records, producer, marker, covered in shared_batches(steps, self._config.max_message_bytes):
@@ -264,7 +303,10 @@ class ShardRunner(ShardLife):
                 appended += covered
                 for step in covered:
                     self._publish(step)
+                    # The offset behind the step's own batch. Durable is what lies below the high watermark, so equal is
+                    # enough.
                     self.gate.add(self._end_offset, step, due_ms)
+        # Some steps may be in the log already: they keep their place in the gate. The rest is refused with the shard.
         except Exception as error:
             if self.state is not State.ACTIVE:  # the append has ended the shard by itself, as a lost log does
                 for step in steps[len(appended) :]:
@@ -290,6 +332,7 @@ class ShardRunner(ShardLife):
         codec = self._cluster.config.int("offsets.topic.compression.codec")
         for batch in encode(records, producer, marker, now.wall_ms, codec, self._lost_tails.headers_of):
             appended = self.partition.log.append(batch, self.leader_epoch, now)
+            # Anything else in this log was written by another leader: what we believe to be the state is not.
             if appended.base_offset != self._end_offset:
                 raise StorageError(f"the batch went to {appended.base_offset}, expected was {self._end_offset}")
             self._end_offset = appended.last_offset + 1
@@ -299,6 +342,7 @@ class ShardRunner(ShardLife):
         self.gate.release(self.partition.log.high_watermark)
         if not self.gate:
             self.partition.log.unwatch(self._release_durable)
+        # It will never become durable. Callers hear NOT_COORDINATOR now, not a timeout later.
         elif self.partition.log.failure is not None:
             self.fail(self.partition.log.failure)
         else:
@@ -308,6 +352,7 @@ class ShardRunner(ShardLife):
     def _has_room(self) -> bool:
         """Look whether the full disk has room again, at most every 100 ms."""
         now_ms = self._cluster.clock.mono_ms()
+        # Asking the disk costs a system call, and a full disk meets every request that writes.
         if now_ms - self._looked_for_room_ms < _LOOK_FOR_ROOM_MS:
             return False
         self._looked_for_room_ms = now_ms
@@ -335,6 +380,8 @@ class ShardRunner(ShardLife):
             refuse(step, not_here)
         refuse(self.coordinator.abandon(), not_here)
         if was is State.ACTIVE:
+            # Only a shard that was active has parked callers; its members' sessions end here and begin anew at the next
+            # leader.
             release(self.coordinator.unload(ErrorCode.NOT_COORDINATOR))
 
     def _replay_batch(self, header: BatchHeader, batch: memoryview) -> None:
@@ -351,6 +398,8 @@ class ShardRunner(ShardLife):
     def _loaded(self) -> None:
         handover, self._handover = self._handover, None
         now = self._cluster.clock.now()
+        # None, not an empty handover, says that the last shard did not end in order: its soft state is lost, and
+        # generations jump.
         step = self.coordinator.resume(now, handover or NO_HANDOVER, clean=handover is not None)
         self.state = State.ACTIVE
         noteworthy = tuple(
@@ -365,6 +414,7 @@ class ShardRunner(ShardLife):
             self.gate.add(self._end_offset, Step(), self._patience_ms())
             self._release_durable()
         self.take(step._replace(notes=noteworthy))
+        # After the shard is active, since clamping writes, and through the same gate as every other decision.
         self._clamp_lost()
         if self.deleted_topics:
             self._forget_deleted()
@@ -414,6 +464,7 @@ class ShardRunner(ShardLife):
             return
         due = self.coordinator.next_deadline_ms()
         if not self.is_open:
+            # Only while something waits in the gate: then the timer must also wake it to time those out.
             gate_due = self.gate.next_due_ms()
             if due is None or (gate_due is not None and gate_due < due):
                 due = gate_due

@@ -1,7 +1,32 @@
 """From a frame to an answer: header, table, decode, handler, encode.
 
-Whatever a handler or the encoding of its response raises becomes the API's own error response and one log line with
-api, version, client id and correlation id.
+Theory of operation. `dispatch` is called with one whole frame, on the event loop, and returns at once: the reply's
+chunks, None where the protocol has no reply, or `Parked`, a reply that comes later. The connection keeps the order of
+replies, so nothing here does. A request takes one of four ways:
+
+    quick      decoded, handled and encoded within this call; nearly all of them
+    parked     the handler returned a future: a long poll, a join, an append that must become durable
+    in slices  more than `QUICK_ELEMENTS` array elements: read, handled and written a slice at a time beside the loop's
+               other work; later requests of the connection wait, as in Kafka, where one is under way at a time
+    alone      more elements than that again: one such request in the whole process, for the memory it takes
+
+Counting elements, not bytes, is what bounds the time: a reader stops at the limit and the request begins again on a
+slower way, before anything took effect. Decoding has no effects, so it can be repeated; a handler runs once.
+
+*Failures.* Bad bytes raise MalformedRequest and close the connection: after them it is unknown where the next field
+begins. Everything else becomes the API's own error answer, shaped by its schema, and one line in the log. An answer
+that cannot be encoded is answered by an error in its place; if that fails too, the connection closes, since a client
+that waits for ever is worse off than one that reconnects.
+
+*Rights and quotas* wrap the handler, so a handler runs only for what the peer may do. Without an authorizer and without
+quotas there is no wrapper at all.
+
+*The memo.* A handler may offer a shortcut for a request that a client repeats byte by byte, a heartbeat. The connection
+then answers the same frame without coming here. What is remembered belongs to one principal and address, and a change
+of rights forgets all of it.
+
+What must not be done: await in `dispatch`; keep the frame beyond the call unless it is `bytes` (large ones are views of
+a buffer that is used again); answer twice.
 """
 
 from __future__ import annotations

@@ -134,6 +134,7 @@ class Connection(asyncio.BufferedProtocol):
         self._own: bytearray | None = None
         self._own_filled = 0
         self._own_size = 0
+        # How large a frame this peer has delivered in full: so much is believed at once the next time.
         self._largest_received = FIRST_BUFFER_BYTES
         self._login_bytes = 0
         self._out: list[Buffer] = []
@@ -143,6 +144,7 @@ class Connection(asyncio.BufferedProtocol):
         self._reading_paused = False
         self.seen_tick = server.tick
         self.frame_tick = -1
+        # -1 stands for "no deadline"; ticks are seconds, compared by the server's one timer for all connections.
         self.login_tick = server.tick if server.asks_who else -1
         self.closing_ticks = 0
 
@@ -170,6 +172,8 @@ class Connection(asyncio.BufferedProtocol):
         """Begin no later request for `seconds`. Finished replies leave at once."""
         if self._mute is None:
             self._mute = Parked(holds_back=True)
+            # A mute is a reply without bytes: the queue of replies then holds later requests back by the rules it has
+            # anyway.
             self._mute.on_done = self._continue
             self._server.loop.call_later(seconds, self._mute.finish, None)
 
@@ -182,6 +186,7 @@ class Connection(asyncio.BufferedProtocol):
         """Log the malformed input; send finished replies, then close."""
         if not self.closed:
             self._answerer.complain(self.client_host, reason)
+            # What the peer sent behind the malformed frame is not trusted either.
             self._rest = b""
             self.close()
 
@@ -217,6 +222,7 @@ class Connection(asyncio.BufferedProtocol):
         transport.set_write_buffer_limits(high=WRITE_BUFFER_HIGH_BYTES)
         self._server.connected(self, transport)
         endpoint = transport.get_extra_info("ssl_object")
+        # The other TLS, `wire/tls_transport.py`, calls `secured` itself once its handshake is over.
         if endpoint is not None:  # asyncio's own TLS has shaken hands before
             self.secured(endpoint)
 
@@ -236,6 +242,7 @@ class Connection(asyncio.BufferedProtocol):
         self.closed = True
         self._transport = None
         self._own = None
+        # Taken off the account of the peer's address, or a hundred broken logins would lock it out for good.
         self._hold_login(-self._login_bytes)
         self._parked.clear()
         self._server.disconnected(self)
@@ -249,9 +256,12 @@ class Connection(asyncio.BufferedProtocol):
         if own is not None:
             if self._own_filled == len(own):
                 own = self._grow(own)
+            # Never beyond the frame: what follows it belongs to the next one, and would be answered as part of this.
             return memoryview(own)[self._own_filled : self._own_size]
         kept = len(self._rest)
         if kept:
+            # The beginning of a small frame is put in front, so that the rest lands behind it and the frame lies in one
+            # piece.
             self._scratch[:kept] = self._rest
             return self._scratch_view[kept:]
         return self._scratch_view
@@ -260,6 +270,7 @@ class Connection(asyncio.BufferedProtocol):
         """Called by the transport when it has read `nbytes` into the buffer."""
         self.seen_tick = self._server.tick
         is_alone = self._own is None and not self._rest and not self._parked
+        # Only where nothing waits before it: a remembered reply must not overtake one that is still parked.
         if nbytes <= QUICK_BYTES_MAX and is_alone and self._transport is not None:
             reply = self.recall.reply(bytes(self._scratch_view[:nbytes]))  # the commonest read: one frame, known
             if reply is not None:
@@ -309,6 +320,8 @@ class Connection(asyncio.BufferedProtocol):
         large. The peer has to wait: keep everything. Frames sent before (heartbeats) are answered as a run, by their
         bytes, which is cheap enough to do outside the turn's account. Everything else is dispatched one at a time.
         """
+        # A copy, because the scratch buffer is shared: a handler that waits would find the next read's bytes in its
+        # request.
         data = bytes(received)
         start = 0
         end = len(data)
@@ -320,6 +333,8 @@ class Connection(asyncio.BufferedProtocol):
             if stop > end or not self._answerer.frame_bytes_min <= size <= self._answerer.frame_bytes_max:
                 check_length(size, self._answerer.frame_bytes_min, self._answerer.frame_bytes_max)
                 if size >= OWN_BUFFER_FROM_BYTES:
+                    # A peer that has to wait gets no buffer: it could announce a large frame on each of a thousand
+                    # connections.
                     if self._must_wait():
                         break
                     self._start_own(size, received[start + 4 : end])
@@ -329,20 +344,24 @@ class Connection(asyncio.BufferedProtocol):
             may_wait = self._parked or self._writing_paused or self._out_bytes >= WRITE_BUFFER_HIGH_BYTES
             if may_wait and self._must_wait():
                 break
+            # Remembered replies are written right behind each other, so no reply may be outstanding in between.
             if not self._parked:
                 answered_to = self.recall.replies(data, start, self._out)
                 if answered_to > start:
                     self._out_bytes += answered_to - start  # replies are shorter
                     start = answered_to
                     continue
+            # The clock is read only once there is a second frame: a lone request needs no turn.
             if not turn_end and stop < end:
                 turn_end = self._turns.begin()
+            # A slice of bytes is another copy, of the frame alone: the memo keeps it, and a handler may.
             self._answer(data[start + 4 : stop])
             start = stop
             if start < end and self._turns.is_over(turn_end):
                 self._get_in_line()
                 break
         self._rest = data[start:]
+        # `frame_tick` is the deadline of a peer that began a frame and does not finish it.
         if start == end or (end - start >= 4 and not is_incomplete):
             self.frame_tick = -1  # nothing is left, or whole frames wait for us and not for the peer
         elif self.frame_tick < 0:
@@ -352,6 +371,7 @@ class Connection(asyncio.BufferedProtocol):
         """Answer the frame that has filled its own buffer, and give the buffer back."""
         self._own = None
         self._hold_login(-self._login_bytes)
+        # Earned by delivering: a peer that sends 1 MB batches gets its buffer at once from now on.
         self._largest_received = max(self._largest_received, self._own_size)
         self.frame_tick = -1
         self._answer_all(memoryview(own)[: self._own_size], alone=True)
@@ -364,6 +384,7 @@ class Connection(asyncio.BufferedProtocol):
         """
         if self.login_tick >= 0:
             self._hold_login(size)
+        # Never by the announced length: 100 MB announced and one byte sent would cost 100 MB.
         own = self._server.take_buffer(min(size, max(self._largest_received, 2 * len(begun))))
         own[: len(begun)] = begun
         self._own, self._own_filled, self._own_size = own, len(begun), size
@@ -376,12 +397,14 @@ class Connection(asyncio.BufferedProtocol):
         self._login_bytes += count
 
     def _grow(self, own: bytearray) -> bytearray:
+        # Doubled, so that a frame is copied about once in all however large it becomes.
         grown = bytearray(min(self._own_size, 2 * len(own)))
         grown[: len(own)] = own
         self._own = grown
         return grown
 
     def _answer(self, frame: bytes | memoryview) -> None:
+        # `abort` while a run of frames is being answered: the rest of the run must not take effect any more.
         if self._is_aborted:
             return
         outcome = self._answerer.dispatch(self, frame)
@@ -390,6 +413,7 @@ class Connection(asyncio.BufferedProtocol):
         elif isinstance(outcome, Parked):
             outcome.on_done = self._continue
             self._parked.append(outcome)
+        # Ready before its predecessors: replies leave in request order, so it takes its place behind them.
         elif self._parked:
             ready = Parked()
             ready.finish(outcome)
@@ -411,6 +435,7 @@ class Connection(asyncio.BufferedProtocol):
         """Whether the peer must take replies, or wait for them, before more of its requests are looked at."""
         if self._out_bytes >= WRITE_BUFFER_HIGH_BYTES:
             self._flush()
+        # A peer may have 100 requests waiting; then TCP holds it back, not our memory.
         if not self._writing_paused and len(self._parked) < PARKED_MAX and not self._is_held_back():
             return False
         self._pause_reading()
@@ -434,6 +459,7 @@ class Connection(asyncio.BufferedProtocol):
     def _pause_reading(self) -> None:
         if not self._reading_paused and self._transport is not None and not self._transport.is_closing():
             self._reading_paused = True
+            # Backpressure by TCP: what the peer sends stays in the kernel's buffers, and then in its own.
             self._transport.pause_reading()
 
     def _continue(self) -> None:
@@ -447,6 +473,7 @@ class Connection(asyncio.BufferedProtocol):
             return
         if self._mute is not None:
             self._begin_mute()
+        # Strictly from the front, whichever completed first: Kafka's clients match answers by order as well as by id.
         while self._parked and self._parked[0].done:
             reply = self._parked.popleft()
             if reply.chunks is not None:
@@ -457,9 +484,11 @@ class Connection(asyncio.BufferedProtocol):
         self._flush()
         if not self._reading_paused or self._is_in_line or self._must_wait() or self._transport.is_closing():
             return
+        # Taken out first: answering may call back into this method, which must not answer the same bytes twice.
         rest, self._rest = self._rest, b""
         if rest:
             self._answer_all(memoryview(rest), alone=False)
+        # Looked at again, since the frames just answered may have parked something, or ended the connection.
         if self._transport is None or self._is_in_line or self._must_wait() or self._transport.is_closing():
             return
         self._reading_paused = False
@@ -478,10 +507,12 @@ class Connection(asyncio.BufferedProtocol):
         total = self._out_bytes
         self._out = []
         self._out_bytes = 0
+        # Joining small replies costs less than a system call each; large ones are views of files and are not copied.
         if total < _JOIN_BELOW_BYTES * 2:
             self._transport.write(b"".join(out))
         else:
             self._write_large(out)
+        # Only replies to requests that were begun before the pause can still pile up here.
         if self._writing_paused and self._transport.get_write_buffer_size() > UNSENT_BYTES_MAX:
             self._answerer.complain(self.client_host, "it does not read its replies")
             self._transport.abort()

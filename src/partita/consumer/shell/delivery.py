@@ -1,6 +1,30 @@
 """From fetched data to what the application gets: objects, Arrow batches, and what to do with unreadable records.
 
-Positions move in the very step that takes records; whatever then cannot be delivered is put back.
+Theory of operation. Fetched batches wait in the core's buffer as bytes. A poll takes some of them out, decodes them and
+returns them. The position, which is what commits go by, moves in the very step that takes records, under the lock of
+the I/O thread: it is always true that every record is either in front of the position, in the buffer, or handed out.
+Whatever then cannot be delivered is put back, and the position with it.
+
+*Why at once.* A rebalance may ask for the position at any moment, from another thread. If it moved only after decoding,
+a commit in between would say too little, and a partition that is taken away meanwhile would be read twice.
+
+*What can come between* taking and returning, in the order in which it is handled:
+
+- a record that cannot be read: the poll ends before it, or it is passed over, as `poison_policy` says;
+- an outage, such as a schema registry that is away: nothing is wrong with the record, all of it is put back, and later
+  polls wait longer and longer;
+- a batch that is broken as a whole: it is passed over as a whole or not at all, since no checksum covers a part of it;
+- a cancelled task or KeyboardInterrupt: as if the poll had never been;
+- a rebalance that took the partition: putting back does nothing, since its state is another one.
+
+Records that an application took and did not iterate over are "in hand" (`RecordsInHand`); they are returned before new
+ones are taken, and they count as not delivered when it comes to commits.
+
+*The lock* is held for each step and never across an await or a call of user code: deserializers, interceptors and
+callbacks run without it, or a heartbeat would wait for them.
+
+What must not be done: move a position without taking records, or take them without moving it; call user code with the
+lock held; look at `assignment` twice and expect the same state.
 """
 
 from __future__ import annotations

@@ -1,8 +1,31 @@
 """The offset logic of a streaming read: answers the questions of Spark's engine without Spark.
 
-One `StreamCore` lives as long as one run of a query. At each `latest_offset(start)` Spark has everything before the
-end of `start` in its commit log, so that is where progress is committed to the group, before anything else; then
-comes the next batch. `start` itself is returned, untouched, when there is nothing to do, since Spark compares text.
+Theory of operation. One `StreamCore` lives as long as one run of a query. Spark drives a source by five questions:
+
+    initial_offset        once, for a query without a checkpoint
+    latest_offset(start)  where may the next batch end? `start` is the end of the last one
+    partitions(start, end)  which tasks read it
+    commit(end)           the batch is done; it comes one batch late, and never for the last one
+    report_latest         how far the query is behind, for its progress
+
+Spark logs the end that it gets *before* the batch runs, and logs the batch as done afterwards. So at
+`latest_offset(start)` everything before `start` is proven complete, and that is where progress is committed to the
+group: before the look at the cluster, which may wait, and before the next batch is planned. A commit earlier would lose
+records with a crash, one at `commit(end)` would stay behind for ever on the last batch.
+
+*An offset holds ranges, not ends.* Each partition has begin and end, so a batch that was logged is planned again
+exactly as it was, without a cluster, after whatever crash: exactly-once sinks need that. Offsets written by Spark's own
+connector hold ends only; their begins are taken from the offset before.
+
+*Text matters.* Spark compares offsets as text to see whether there is news, so `start_json` itself is returned,
+untouched, where there is nothing to do; and an offset has one canonical spelling.
+
+*A look may lie.* Metadata lag behind: a topic seems gone, or an end lies before where we stand. A view that contradicts
+`start` is asked for again before anything is called a loss. Real losses (records removed, topics created again, a log
+cut by a leader change) move a begin forward or back, and are reported or raised by `failOnDataLoss`.
+
+What must not be done: commit anything that `start` does not prove; plan a batch from what is true now instead of from
+its offset; read a clock or ask a cluster but through `clock` and `lookups`; return another text for the same offset.
 """
 
 from __future__ import annotations
