@@ -118,16 +118,22 @@ class Commits:
         wanted = self._positions() if offsets is None else dict(offsets)
         self._begun += 1
         assigned = self._member.subscription.assignment
+        # The very objects: a partition that was lost and came back has another state, and the offset of its former life
+        # must not be committed.
         states = {tp: assigned.get(tp) for tp in wanted}
         commit = PendingCommit(kind, wanted, Operation(), self._generation(), self._begun, callback, states)
         self._leave_out_what_is_gone(commit)
         if commit.is_automatic:
+            # By id, so that an offset of a topic that was deleted and created again is refused instead of being kept
+            # for the new one.
             commit.topic_ids = {tp.topic: self._topic_id(tp.topic) for tp in commit.offsets}
+        # Counted from here: a commit fails after look-ups that failed since it was made, not for those before it.
         commit.lookups_failed = self._coordinator.failed_count
         commit.memberships_lost = self._member.memberships_lost
         self.async_sent += kind is Kind.ASYNC
         if not commit.offsets:
             self._succeed(commit)
+        # At once, not at the next poll: the caller may never poll again.
         elif not self._awaits_round(commit) and (refusal := self._refusal()) is not None:
             self._fail(commit, refusal)
         else:
@@ -154,6 +160,7 @@ class Commits:
             self.restart_timer(now)
         assert self._next_auto_ms is not None, "the timer was just started"
         if now.mono_ms >= self._next_auto_ms:
+            # Before the commit, so that one that is refused does not try again at every poll.
             self.restart_timer(now)
             if self._refusal() is None:
                 self.commit(Kind.AUTO, None)
@@ -194,15 +201,18 @@ class Commits:
         if self._coordinator.node is None:
             self._without_coordinator()
             return poll
+        # Rebuilt as it is walked, since most ways below put a commit back.
         waiting, self._queue = self._queue, []
         for commit in waiting:
             if commit.not_before_ms > now.mono_ms:
                 self._queue.append(commit)
                 poll.wake_in(commit.not_before_ms - now.mono_ms)
+            # A repeated commit must not overtake a newer one on the wire: it would bring an older offset back.
             elif any(newer.number > commit.number for newer in self._in_flight) or self._awaits_round(commit):
                 self._queue.append(commit)
             elif (refusal := self._refusal()) is not None:
                 self._fail(commit, refusal)
+            # The partitions went to another member meanwhile, who has read on: our offset would set it back.
             elif not self._is_still_ours(commit):
                 self._fail(commit, self._moved_on("the group has rebalanced since; poll, then commit again"))
             else:
@@ -215,6 +225,7 @@ class Commits:
         self._in_flight.remove(commit)
         unauthorized: set[str] = set()
         missing: set[TopicPartition] = set()
+        # Version 10 answers by id alone.
         names = {topic_id: name for name, topic_id in commit.topic_ids.items()}
         for topic in response.topics:
             name = topic.name or names.get(topic.topic_id, "")
@@ -240,6 +251,7 @@ class Commits:
         """No answer came: the commit may or may not have happened, so it counts as failed for now."""
         commit: PendingCommit = request.context
         self._in_flight.remove(commit)
+        # The one connection is gone; whether the node still coordinates the group has to be asked again.
         self._coordinator.mark_unknown(was_disconnect=True)
         self._may_pass(commit, error_for(ErrorCode.NETWORK_EXCEPTION, "the coordinator did not answer"), now)
 
@@ -345,6 +357,7 @@ class Commits:
             case Reaction.LOOK_UP:
                 self._coordinator.mark_unknown()
                 self._may_pass(commit, error_for(code), now)
+            # The rebalance that it precedes may itself have raised the epoch: that is no verdict about the member.
             case Reaction.NEWER_EPOCH if commit.kind is Kind.PREPARE:
                 self._may_pass(commit, error_for(code, "the group has gone on to a newer epoch"), now)
             case Reaction.FENCED if not member.by_epochs:
@@ -374,6 +387,8 @@ class Commits:
 
     def _no_member(self, commit: PendingCommit, code: ErrorCode, is_current: bool, now: Now) -> None:
         member = self._member
+        # The answer is about a generation that we have left. The partitions are still ours in the new one, so the
+        # commit is sent again in its name.
         if not is_current and commit.is_repeated and self._is_owned(commit):
             self._may_pass(commit, error_for(code, "a newer generation is there"), now)
             return
@@ -395,6 +410,7 @@ class Commits:
         if commit.is_repeated:
             commit.not_before_ms = now.mono_ms + self._backoff.after(commit.attempts)
             commit.attempts += 1
+            # What a caller hears whose time is over while the commit is still being repeated.
             commit.operation.value = error
             self._queue.append(commit)
             return
@@ -407,6 +423,7 @@ class Commits:
     def _succeed(self, commit: PendingCommit) -> None:
         if commit.offsets:
             self._member.events.append(Committed(commit.offsets))
+            # An older commit that is repeated later leaves these partitions out: a newer offset is stored already.
             self._newest.update(dict.fromkeys(commit.offsets, commit.number))
         commit.operation.succeed(commit.offsets)
         self._tell(commit, None)

@@ -13,6 +13,7 @@ from partita.errors import KafkaError
 from partita.offsets.topic_partition import TopicPartition
 from partita.records.batch import InvalidBatch, Record
 from partita.records.fetched_batches import FetchedBatches, FetchedRecords
+from partita.records.header import cut, read_header
 
 
 class CompletedFetch:
@@ -97,3 +98,28 @@ class CompletedFetch:
 def no_progress(size: int) -> str:
     """The error text for an answer that holds less than one batch."""
     return f"{size} bytes and no whole batch: the consumer cannot make progress; raise max_partition_fetch_bytes"
+
+
+def end_of_data(fetch: CompletedFetch) -> tuple[int, int]:
+    """The offset behind the last whole batch and its leader epoch, from the headers alone."""
+    end, epoch = fetch.next_offset, -1
+    last = None
+    # Batches are found one behind the other; only the last one says where the data ends.
+    for magic, entry in cut(fetch.data):
+        last = (magic, entry)
+    if last is None:
+        return end, epoch
+    magic, entry = last
+    if magic < 2:
+        return max(end, int.from_bytes(entry[:8], "big", signed=True) + 1), -1
+    header = read_header(entry)
+    return max(end, header.last_offset + 1), header.partition_leader_epoch
+
+
+def end_of_batch(fetch: CompletedFetch | None, offset: int) -> int:
+    """The offset behind the batch that holds `offset`; the next offset if that batch is unknown."""
+    if fetch is not None:
+        for magic, entry in cut(fetch.data):
+            if magic >= 2 and (header := read_header(entry)).last_offset >= offset:
+                return max(offset + 1, header.last_offset + 1) if header.base_offset <= offset else offset + 1
+    return offset + 1

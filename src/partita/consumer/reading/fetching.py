@@ -92,6 +92,8 @@ class Fetching:
         poll = Poll()
         if self.is_closed or self.is_stopped or not self._subscription.assignment:
             return poll
+        # A bound on memory that Kafka's consumer does not have: slow applications with many brokers would buffer for
+        # all of them.
         room = self._config.fetch_buffer_max_bytes - (self._buffer.size)
         if room <= 0:
             return poll
@@ -105,11 +107,14 @@ class Fetching:
             if not state.is_fetchable or self._positions.is_blocked(tp):
                 continue
             place = self._places.get(tp)
+            # Identity is enough: positions are immutable, and a new one is another object. Replicas chosen for a time
+            # are looked at each time, since they expire.
             if place is None or place.position is not state.position or state.preferred_replica >= 0:
                 place = self._place(tp, state, now)
             if place is None:
                 self._metadata.request_update()
                 continue
+            # A partition that answered an error rests alone; the others of its broker go on.
             wait = self._answers.wait_ms(tp, now)
             if wait > 0:
                 poll.wake_in(wait)
@@ -175,8 +180,11 @@ class Fetching:
         if now.mono_ms < broker.not_before_ms:
             poll.wake_in(broker.not_before_ms - now.mono_ms)
             return
+        # All partitions wanted from this broker: the session sends only what changed, and names those that are gone.
         session = broker.session.build(slots)
         request = self._request(node, session, min(self._config.fetch_max_bytes, room))
+        # A copy of what was asked: positions may have moved by the time the answer comes, which is then dropped for
+        # them.
         request.context = (broker, dict(broker.session.slots))
         broker.in_flight = request
         poll.requests.append(request)
@@ -212,6 +220,7 @@ class Fetching:
             forgotten_topics_data=list(forgotten.values()),
             rack_id=self._config.client_rack,
         )
+        # One topic without an id, and the whole request speaks of names: a session must not mix them.
         return Request(self, message, node, max_version=None if session.uses_topic_ids else NAMED_VERSION_MAX)
 
     # Answers
@@ -219,6 +228,7 @@ class Fetching:
     def on_response(self, request: Request, response: Any, now: Now) -> None:
         """Put what came into the buffer; an answer that cannot be used makes the broker rest."""
         broker, slots = request.context
+        # The answer to a closing of the session: nothing waits for it.
         if broker is None:
             return
         broker.in_flight = None
@@ -238,12 +248,14 @@ class Fetching:
         if broker is None:
             return
         broker.in_flight = None
+        # Whether the broker has seen the request is unknown, so the epoch of the session is, too: it is opened anew.
         broker.session.lost()
         self._rest(broker, now)
         self._metadata.request_update()
         for tp in slots:
             state = self._subscription.assignment.get(tp)
             if state is not None:
+                # The replica may be gone; the leader names another one if there is a better.
                 state.preferred_replica = -1
 
     def _rest(self, broker: _Broker, now: Now) -> None:
@@ -263,6 +275,7 @@ class Fetching:
             if node is not None and closing is not None:
                 request = self._request(node, closing, self._config.fetch_max_bytes)
                 request.context = (None, {})
+                # The application waits for close: the broker is not to wait for data that will not be read.
                 request.message.max_wait_ms = 0
                 requests.append(request)
         return requests

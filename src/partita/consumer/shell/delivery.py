@@ -43,7 +43,7 @@ from partita.consumer.errors import (
     is_outage,
 )
 from partita.consumer.partition_state import Position
-from partita.consumer.reading.completed_fetch import CompletedFetch, no_progress
+from partita.consumer.reading.completed_fetch import CompletedFetch, end_of_batch, end_of_data, no_progress
 from partita.consumer.records import ConsumerRecords
 from partita.consumer.request import Backoff
 from partita.consumer.shell.dead_letters import DeadLetters
@@ -53,8 +53,7 @@ from partita.consumer.shell.records_in_hand import RecordsInHand
 from partita.consumer.shell.waiting import AsyncWaiter
 from partita.lazy import later
 from partita.offsets.topic_partition import OffsetAndMetadata, TopicPartition
-from partita.records.batch import Record, read_header
-from partita.records.header import cut
+from partita.records.batch import Record
 from partita.wording import Note
 
 if TYPE_CHECKING:
@@ -77,6 +76,7 @@ class Delivery:
         self._core = driver.core
         self._key: Deserializer | None = deserializer(values["key_deserializer"])
         self._value: Deserializer | None = deserializer(values["value_deserializer"])
+        # Looked up once: a getattr for each record would cost more than most deserializers.
         self._has_to_ask = [
             (name, asks)
             for name, function in (("key", self._key), ("value", self._value))
@@ -98,6 +98,7 @@ class Delivery:
 
         It ends early when the loop `is_over`.
         """
+        # Time 0: the group needs its poll, but a loop that has records must not wait for more of them.
         if self.in_hand.has_deliverable:
             await self.poll(0, None)
         else:
@@ -129,10 +130,13 @@ class Delivery:
         """
         driver, core = self._driver, self._core
         self._check_seconds(timeout)
+        # Two polls at once would share positions, and neither would know what the other took.
         with driver.owned(exclusive=True):
             deadline_ms = driver.deadline_ms(timeout)
             if core.subscription.type.value == "none":
                 raise IllegalStateError("nothing is subscribed or assigned; call subscribe() or assign() first")
+            # A callback of a rebalance that is still running decides what is assigned: polling around it would read
+            # what it is about to give up.
             await driver.waiter.callbacks_ended(max(0.0, timeout))
             driver.metrics.poll_started()
             self.in_hand.begin_poll()
@@ -166,10 +170,15 @@ class Delivery:
             driver.check()
             with driver.io.lock:
                 core.go_on_polling()
+                # Read before the look, so that an answer that comes between the look and the wait ends the wait at
+                # once.
                 seen = driver.io.activity
                 error = core.next_error()
                 if error is None:
+                    # With records in the buffer a poll is a matter of microseconds: the rules are walked only when they
+                    # are due.
                     driver.step_if_stale() if core.buffer else driver.step()
+            # Callbacks run without the lock, and may have produced an error of their own.
             if error is None:
                 await driver.dispatch()
                 with driver.io.lock:
@@ -177,6 +186,7 @@ class Delivery:
             if error is not None:
                 raise driver.named(error)
             pause_ms = self._outage.pause_ms()
+            # During an outage fetched records wait, but those in hand were decoded before it and need nothing.
             if take is not None and (self.in_hand or (core.buffer and not pause_ms)):
                 found = await take()
                 if found is not None:
@@ -190,6 +200,7 @@ class Delivery:
             if left_ms <= 0:
                 self._tell_why_nothing_came()
                 return None
+            # Woken by any activity of the I/O thread, and at the end of the outage's pause without any.
             await driver.waiter.wait(driver.io, seen, min(left_ms, pause_ms or left_ms) / 1000)
 
     def _tell_why_nothing_came(self) -> None:
@@ -211,6 +222,8 @@ class Delivery:
             in_hand = self.in_hand.take(limit)
             if in_hand:
                 self._core.hand_out()
+                # Where the records of this poll began: an exception in the application's block takes the positions back
+                # to there.
                 self.in_hand.gave(_starts(in_hand.items()))
         return in_hand or await self._take_fetched(limit)
 
@@ -235,13 +248,18 @@ class Delivery:
             if collected is not None:
                 if collected.records:
                     core.hand_out()
+                # The buffer has been emptied a little: the broker that was left out of fetching may be asked now,
+                # before decoding.
                 if len(core.buffer) < buffered:
                     driver.step()
+                # Under the same lock as the take, before a rebalance can change what is assigned.
                 offsets = self._next_offsets(collected.records)
         if collected is None:
             await self._corrupt(corrupt)
             return None
         if not collected.records:
+            # No records, yet news: the position passed over markers or compacted batches. The poll ends, so that
+            # commits follow.
             return ConsumerRecords() if collected.has_moved else None
         by_partition = collected.records
         if self._key is not None or self._value is not None:
@@ -293,16 +311,20 @@ class Delivery:
                     try:
                         readable = await self._readable(record)
                     except RecordDeserializationError as error:
+                        # The record itself and all behind it; what `_pass_over` passes over is cut from it by not
+                        # raising.
                         rest = {tp: some[i:], **dict(partitions[p + 1 :])}
                         await self._pass_over(error)
                     else:
                         good.setdefault(tp, []).append(readable)
+        # Ours, and foreseen: what was read before it is delivered now, and the error is met again by the next poll.
         except ConsumerError:
             with self._driver.io.lock:
                 self._core.buffer.put_back(rest)
             if not good:
                 raise
             return good, self._cut(offsets, good, rest)
+        # A cancelled task, KeyboardInterrupt, a defect: nothing of this poll was delivered, so all of it goes back.
         except BaseException:
             with self._driver.io.lock:
                 self._core.buffer.put_back(records)
@@ -312,6 +334,8 @@ class Delivery:
 
     async def _readable(self, record: Record) -> Record:
         """The record with objects. A schema registry is asked beside the event loop, where there is one."""
+        # The blocking face has a thread of its own to block; on an event loop a question to the registry would stop
+        # everything.
         if not isinstance(self._driver.waiter, AsyncWaiter) or not any(
             asks(getattr(record, name)) for name, asks in self._has_to_ask
         ):
@@ -332,6 +356,7 @@ class Delivery:
         ends = {tp: offsets[tp] for tp in good if tp in offsets}
         for tp, some in rest.items():
             if tp in ends:
+                # A commit of this poll must not cover the record that could not be read, nor anything behind it.
                 ends[tp] = OffsetAndMetadata(some[0].offset, good[tp][-1].leader_epoch)
         return ends
 
@@ -380,7 +405,8 @@ class Delivery:
             raise error
         core, tp = self._core, error.topic_partition
         with self._driver.io.lock:
-            end = _end_of_batch(next((f for f in core.buffer if f.tp == tp), None), error.offset)
+            # Nothing in a broken batch can be trusted but where it ends, and that only if its header reads.
+            end = end_of_batch(next((f for f in core.buffer if f.tp == tp), None), error.offset)
         if self._letters_once:
             await self._passed_over_once(error, end)
             return
@@ -389,6 +415,7 @@ class Delivery:
         with self._driver.io.lock:
             state = core.subscription.assignment.get(tp)
             position = None if state is None else state.position
+            # The application may have sought elsewhere while the letter was sent; then there is nothing to pass over.
             if state is not None and position is not None and position.offset == error.offset:
                 state.seek(Position(end, position.offset_epoch, position.leader, position.leader_epoch))
         self._note_poison(tp, error.offset, f"{error}; skipped to {end}")
@@ -414,15 +441,20 @@ class Delivery:
         """Everything fetched so far as one RecordBatch; the next fetch runs while this one is decoded."""
         driver, core = self._driver, self._core
         with driver.io.lock:
+            # Objects and Arrow batches must not be given out of order: what is in hand goes back to its place in the
+            # buffer first.
             self.in_hand.put_back()
             fetches = core.buffer.take_fetches()
             if not fetches:
                 return None
             starts = [fetch.next_offset for fetch in fetches]
-            ends = [_end_of_data(fetch) for fetch in fetches]
+            # Positions move by the headers, before anything is decoded; `_settle` takes them back where decoding ended
+            # early.
+            ends = [end_of_data(fetch) for fetch in fetches]
             for fetch, (end, epoch) in zip(fetches, ends, strict=True):
                 core.buffer.handed_out(fetch, end, epoch)
             core.hand_out()
+            # The next fetch leaves now, so that the network works while this thread decodes.
             driver.step()
         parts = [
             arrow_reader.FetchedPart(f.tp.topic, f.tp.partition, f.data, fetch_offset=start, aborted=f.aborted)
@@ -443,6 +475,8 @@ class Delivery:
             if is_outage(error):
                 self._outage.failed()
             with driver.io.lock:
+                # Backwards: several fetches may be of one partition, and the last to be given back must be the first to
+                # be read.
                 for fetch, start, end in reversed(list(zip(fetches, starts, expected, strict=True))):
                     self._go_back(fetch.tp, end, start)
                     core.buffer.give_back(fetch)
@@ -472,12 +506,15 @@ class Delivery:
         for fetch, start, there, end, fault in zip(
             fetches, starts, expected, read.next_offsets, read.faults, strict=True
         ):
+            # Decoding ended early: at a broken batch, or at a transaction whose end is not known yet.
             if end != there:
                 self._go_back(fetch.tp, there, end)
             if fault is not None:
                 raised = raised or CorruptRecordError(fetch.tp, end, fault.reason)
+            # Bytes and no progress: asked again from the same offset the broker would answer the same for ever.
             elif end == start and fetch.size:
                 raised = raised or CorruptRecordError(fetch.tp, start, no_progress(fetch.size))
+        # With rows in front of it the fault waits: those are delivered first, and the next poll meets it at once.
         if raised is not None and read.batch.num_rows == 0:
             raise raised
 
@@ -515,30 +552,6 @@ def _starts(records: Iterable[tuple[TopicPartition, Sequence[Record]]]) -> dict[
     return {tp: some[0].offset for tp, some in records if some}
 
 
-def _end_of_data(fetch: CompletedFetch) -> tuple[int, int]:
-    """The offset behind the last whole batch and its leader epoch, from the headers alone."""
-    end, epoch = fetch.next_offset, -1
-    last = None
-    for magic, entry in cut(fetch.data):
-        last = (magic, entry)
-    if last is None:
-        return end, epoch
-    magic, entry = last
-    if magic < 2:
-        return max(end, int.from_bytes(entry[:8], "big", signed=True) + 1), -1
-    header = read_header(entry)
-    return max(end, header.last_offset + 1), header.partition_leader_epoch
-
-
-def _end_of_batch(fetch: CompletedFetch | None, offset: int) -> int:
-    """The offset behind the batch that holds `offset`; the next offset if that batch is unknown."""
-    if fetch is not None:
-        for magic, entry in cut(fetch.data):
-            if magic >= 2 and (header := read_header(entry)).last_offset >= offset:
-                return max(offset + 1, header.last_offset + 1) if header.base_offset <= offset else offset + 1
-    return offset + 1
-
-
 _LOOKS_LIKE_MS = 100
 
 
@@ -548,6 +561,7 @@ class _Outage:
     def __init__(self, driver: ConsumerDriver) -> None:
         config = driver.config
         self._driver = driver
+        # Without jitter: one consumer asks one registry, and a test can say when it does so.
         self._backoff = Backoff(config.retry_backoff_ms, config.retry_backoff_max_ms, lambda low, high: 1.0)
         self._failures = 0
         self._until_ms = 0
