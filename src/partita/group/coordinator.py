@@ -194,9 +194,11 @@ class GroupCoordinator:
         """Answer a request, now or later. Its token is returned in exactly one reply of this or a later step."""
         consumers = self._state.hard.consumer_groups
         # Heartbeats outnumber all other requests, so they skip the turn and outbox.
+        # `type(...) is`, not isinstance: there are no subclasses, and this line runs for every heartbeat.
         if type(request.message) is HeartbeatRequest and is_classic(request.message.group_id, consumers):
             return heartbeat.answer(self._state.groups, token, request.message, request.client_id, now)
         turn = Turn(self._state, self._outbox, now)
+        # Counts the token: `take` asserts that it was answered or parked, whatever the rule did.
         turn.out.open()
         refused = guards.first_check(request, self._state.config)
         group = consumers.get(getattr(request.message, "group_id", "")) if consumers else None
@@ -297,6 +299,7 @@ _SESSION, _PENDING, _JOIN, _SYNC, _TOPICS = range(5)
 def next_ms(state: ShardState) -> int | None:
     """Return the time of the next deadline on the monotonic clock, or None. May be early, is never late."""
     wakes = state.wakes
+    # A group that was armed for an earlier time has left a later entry in the heap: it is skipped when it comes up.
     while wakes and wakes[0][0] != wakes[0][2].wake_ms:
         heappop(wakes)
     earliest = state.expiry_deadline_ms
@@ -311,9 +314,12 @@ def run(turn: Turn) -> None:
     """Handle due deadlines, up to about `_STEP_BYTES` of records."""
     state, now_ms = turn.state, turn.now.mono_ms
     written = 0
+    # Bounded by what it writes: a shard that wakes up with thousands of deadlines due would else make a batch that no
+    # topic takes.
     while (due_ms := next_ms(state)) is not None and due_ms <= now_ms and written < _STEP_BYTES:
         before = len(turn.out.records)
         if state.wakes and state.wakes[0][0] <= now_ms:
+            # Its next wake-up is set at the end of the scan, after every deadline that is due has been handled.
             group = heappop(state.wakes)[2]
             group.wake_ms = NO_DEADLINE
             if isinstance(group, Group):

@@ -180,6 +180,8 @@ def group_is_full(join: Join) -> bool:
             return False
         case GroupState.PREPARING:
             has_place = join.member is not None and join.member.join is not None
+            # In a rebalance places belong to those who have rejoined, not to those who were there before: a member that
+            # comes too late finds the group full.
             return not has_place and group.joins_parked >= size
         case _:
             return join.member is None and len(group.members) >= size
@@ -270,6 +272,7 @@ def classify(join: Join) -> JoinCase:
     if join.member_id in group.pending:
         return JoinCase.PENDING
     assert join.member is not None, "a guard answers unknown members"
+    # Order counts, too: it is the order of preference, and decides the vote.
     if join.protocols != join.member.protocols:
         return JoinCase.CHANGED
     return JoinCase.LEADER if group.leader_id == join.member_id else JoinCase.UNCHANGED
@@ -281,6 +284,7 @@ def ISSUE_ID(turn: Turn, join: Join) -> None:
     (Kafka: classicGroupJoinNewDynamicMember)
     """
     member_id = turn.state.new_member_id(join.request.client_id)
+    # An id that is not used in time is dropped, so that clients which ask and never return do not pile up.
     deadline_ms = turn.now.mono_ms + join.wire.session_timeout_ms
     join.group.pending[member_id] = deadline_ms
     turn.state.pending_count += 1
@@ -295,14 +299,17 @@ def ADMIT(turn: Turn, join: Join) -> None:
     (Kafka: addMemberThenRebalanceOrCompleteJoin; earlier addMemberAndRebalance)
     """
     group, wire = join.group, join.wire
+    # First: the id is a member's from now on, and must not count as pending and as a member at once.
     turn.state.drop_pending(group, join.member_id)
     prefix = join.request.client_id if join.instance_id is None else join.instance_id
     member = join.new_member(join.member_id or turn.state.new_member_id(prefix))
+    # The first member decides what the group is; a guard refuses all others that differ.
     if not group.members:
         group.protocol_type = wire.protocol_type
     rebalance.add_member(turn, group, member)
     # The log still maps this instance id to the removed member: reloading it would fence the process that joins now.
     group.has_unstored_ids |= member.instance_id in group.removed_instances
+    # Parked before the rebalance begins: a group of one is complete at once, and its answer must find the token.
     turn.park_join(group, member, join.waiter)
     rebalance.rebalance(turn, group, member.cause(What.JOINED, wire.reason or ""))
 
@@ -315,6 +322,7 @@ def REJOIN(turn: Turn, join: Join) -> None:
     group, member = join.group, join.member
     assert member is not None
     cause = rejoin_cause(group, member, join.protocols, join.wire.reason or "")
+    # The client has sent its join again: the older request can only be a lost one, and must still be answered.
     supersede_join(turn, group, member)
     group.update_member(member, join.protocols, join.rebalance_timeout_ms, join.wire.session_timeout_ms)
     if group.state is PREPARING:
@@ -368,6 +376,7 @@ def SWAP_PERSIST(turn: Turn, join: Join) -> None:
     """
     group, old = join.group, _holder(join)
     new = _replacement(turn, join, old)
+    # The vote as it would be after the swap: the protocol may change although only one member did.
     members = [new if member is old else member for member in group.members.values()]
     wants_other_topics = asks_for_other_topics(group, old, new)
     must_rebalance = wants_other_topics and turn.state.config.partita_rebalance_on_static_change

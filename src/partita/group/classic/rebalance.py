@@ -45,6 +45,8 @@ _CAUSES_KEPT = 100
 
 def move(turn: Turn, group: Group, to: GroupState) -> None:
     """Enter a state; asserts that the move is allowed. (Kafka: ClassicGroup.transitionTo)"""
+    # An assertion and not a refusal: guards and tables have decided before, so a wrong move is a defect of ours, and
+    # the shard is reloaded.
     assert to in ALLOWED_MOVES[group.state], f"{group.group_id} cannot go from {group.state.value} to {to.value}"
     group.state = to
     group.since_ms = turn.now.wall_ms
@@ -64,6 +66,7 @@ def rebalance(turn: Turn, group: Group, cause: Cause) -> None:
 
 def note_cause(group: Group, cause: Cause) -> None:
     """Record why the group rebalances, for the note at the end; the first hundred causes are kept."""
+    # Bounded: a group that never becomes stable would collect causes for ever.
     if len(group.causes) < _CAUSES_KEPT:
         group.causes.append(cause)
 
@@ -78,12 +81,15 @@ def prepare(turn: Turn, group: Group, cause: Cause) -> None:
         answer_syncs(turn, group, ErrorCode.REBALANCE_IN_PROGRESS)
     group.pending_sync.clear()
     group.sync_deadline_ms = group.watch_ms = NO_DEADLINE
+    # Only a group that was empty waits for more members to come; later rebalances wait for those it knows.
     group.is_initial = group.state is EMPTY
     group.join_started_ms = turn.now.mono_ms
     move(turn, group, PREPARING)
     turn.out.note(RebalanceStarted(group.group_id, group.generation, cause, turn.now.wall_ms))
     if group.is_initial:
         delay_ms = turn.state.config.group_initial_rebalance_delay_ms
+        # The delay is extended for each newcomer, and in all never beyond the rebalance timeout, or a stream of them
+        # would keep the group from ever starting.
         group.initial_remaining_ms = max(group.rebalance_timeout_ms - delay_ms, 0)
         group.new_member_added = False
         _arm_initial(turn, group, delay_ms)
@@ -133,6 +139,7 @@ def complete_join(turn: Turn, group: Group) -> None:
     # Usually the leader's assignment stores the generation. A record is written now if a crash before that would bring
     # back replaced member ids, or a generation that clients know.
     must_store = group.has_unstored_ids or group.generation_told > group.generation
+    # The larger of both: a client may know a generation that was never stored, and one number must not mean two things.
     group.generation = group.generation_told = max(group.generation_told, group.generation) + 1
     group.is_initial = False
     if group.members:
@@ -143,6 +150,7 @@ def complete_join(turn: Turn, group: Group) -> None:
 
 def drop_member(turn: Turn, group: Group, member: Member, cause: Cause) -> None:
     """Remove a member from every index and answer its parked requests. Changes no state."""
+    # Answered before it is removed, while the token is still found by its member: every token is answered once.
     turn.answer_join(group, member, answers.join_error(ErrorCode.UNKNOWN_MEMBER_ID, version=_join_version(member)))
     turn.answer_sync(member, answers.sync_error(ErrorCode.UNKNOWN_MEMBER_ID))
     del group.members[member.member_id]
@@ -152,6 +160,7 @@ def drop_member(turn: Turn, group: Group, member: Member, cause: Cause) -> None:
         # The log still has the old id of this instance: if the instance joins again, the next generation is stored.
         group.removed_instances[member.instance_id] = None
     if group.leader_id == member.member_id:
+        # Insertion order, so the oldest member leads: no walk over a set, whose order a seed would not repeat.
         group.leader_id = next(iter(group.members), None)
     note_cause(group, cause)
     turn.out.note(MemberGone(group.group_id, cause, turn.now.wall_ms))
@@ -190,6 +199,7 @@ def _await_assignment(turn: Turn, group: Group, *, must_store: bool) -> None:
     group.sync_started_ms = turn.now.mono_ms
     if must_store:
         _store_generation(turn, group, list(group.members.values()))
+    # Built once, and given to the leader only: ten thousand members would otherwise get ten thousand lists of all.
     everyone = answers.members_of(group)
     for member in group.members.values():
         member.is_new = False
@@ -198,7 +208,9 @@ def _await_assignment(turn: Turn, group: Group, *, must_store: bool) -> None:
             is_leader = member.member_id == group.leader_id
             answer = answers.joined(group, member.member_id, version, everyone if is_leader else None)
             turn.answer_join(group, member, answer)
+        # Sessions do not run while a join is parked; they begin again with its answer.
         turn.start_session(group, member)
+    # A member that has joined and never syncs would hold the group here for ever: it is removed at this deadline.
     group.pending_sync = dict.fromkeys(group.members)
     group.sync_deadline_ms = turn.now.mono_ms + max(group.rebalance_timeout_ms, 0)
     turn.state.arm(group, group.sync_deadline_ms)
@@ -208,6 +220,7 @@ def _store_generation(turn: Turn, group: Group, members: list[Member]) -> None:
     """Store that these members know the generation, so that it is not reused after a crash."""
     group.is_stored()
     record = abandoned_record(group, members)
+    # Members too many for one record: better to store the generation without them than to reuse it.
     turn.write([record if turn.state.fits([record]) else empty_group_record(group)])
 
 
@@ -254,6 +267,7 @@ def _note_end(turn: Turn, group: Group, *, sync_phase_ms: int) -> None:
 def add_member(turn: Turn, group: Group, member: Member) -> None:
     """Add a joining member; its join must be answered within five minutes, whatever its session timeout."""
     if group.state is PREPARING and group.is_initial:
+        # A member came during the initial delay: it is extended once more when it ends.
         group.new_member_added = True
     member.is_new = True
     enter_member(turn, group, member, deadline_ms=turn.now.mono_ms + NEW_MEMBER_JOIN_TIMEOUT_MS)

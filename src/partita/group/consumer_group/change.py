@@ -86,6 +86,7 @@ def apply(turn: Turn, change: Change, may_see: MaySee = None) -> ConsumerMember 
     """Decide, write, and start background jobs; return the member after the change."""
     group = change.group
     group_id = group.group_id
+    # Records first, effects later: up to `turn.write` nothing has happened, so every refusal on the way is free.
     records = [*conversion.classic_tombstone(turn, group_id), *_member_records(change)]
     bumped = _epoch(turn, change)
     aim = _aim(turn, change, bumped.epoch)
@@ -95,6 +96,7 @@ def apply(turn: Turn, change: Change, may_see: MaySee = None) -> ConsumerMember 
     if member is None:
         return errors.unknown_state(change.after)
     records += [*bumped.records, *aim.records]
+    # The assignment is written only if it changed: a heartbeat in a stable group writes nothing.
     if member != change.after:
         records.append(consumer_log.assignment_record(group_id, member))
     # All refusals come before the first effect, so there is nothing to undo.
@@ -106,12 +108,14 @@ def apply(turn: Turn, change: Change, may_see: MaySee = None) -> ConsumerMember 
     turn.write(records)
     _note_changes(turn, change, bumped, aim)
     state = turn.state.timers_of(group_id)
+    # The topics were looked at in this version: later heartbeats compare one number instead of every topic.
     state.seen_version = turn.state.topics.version
     timers.start_session(turn, group_id, member)
     timers.follow_state(turn, group_id, member)
     if aim.job is not None:
         state.computing = True
         turn.out.start(ComputeTarget(group_id, bumped.epoch, aim.job))
+    # Looked up again: `turn.write` may have created the group, and `change.group` was a draft.
     refresh(turn, turn.state.hard.consumer_groups[group_id], may_see)
     return member
 
@@ -124,6 +128,8 @@ def _member_records(change: Change) -> list[Record]:
         records.append(consumer_log.member_record(group.group_id, before))
         target = group.targets.get(change.replaces.member_id, NO_PARTITIONS)
         records.append(consumer_log.target_record(group.group_id, before.member_id, target))
+        # The successor gets all three records, as a member that came by itself has: a replay must not need to know of
+        # the old one.
         records.append(consumer_log.assignment_record(group.group_id, before))
     if (change.is_new and change.replaces is None) or before != after:
         records.append(consumer_log.member_record(group.group_id, after))
@@ -135,6 +141,8 @@ def _member_records(change: Change) -> list[Record]:
 def _epoch(turn: Turn, change: Change) -> _Epoch:
     """Return a new epoch if the group's subscription or its topics have changed."""
     group, image = change.group, turn.state.topics
+    # Two causes can raise the epoch: the member asks for something else, or the topics are others. Without either the
+    # hash is not even computed.
     why = _why_bumped(change)
     is_current = turn.state.timers_of(group.group_id).seen_version == image.version
     if why is None and is_current:
@@ -142,6 +150,7 @@ def _epoch(turn: Turn, change: Change) -> _Epoch:
     leaves = () if change.leaves is None else (change.leaves,)
     counts = counts_after(group, leaves, (change.after,))
     found = hash_after(image, group, counts, is_current=is_current)
+    # A new version of the image need not concern this group's topics; the hash says whether it does.
     if why is None and found != group.metadata_hash:
         why = What.TOPICS_CHANGED
     if why is None:
@@ -166,15 +175,18 @@ def _aim(turn: Turn, change: Change, epoch: int) -> _Aim | Refused:
     """Return the target: a new one if the group epoch is ahead of the old one, and the old one is old enough."""
     group, after = change.group, change.after
     inherits_from = after.member_id if change.replaces is None else change.replaces.member_id
+    # The old target holds while a new one is not due, is computed beside the loop, or has failed.
     old = _Aim(group.assignment_epoch, group.targets.get(inherits_from, NO_PARTITIONS), [])
     if epoch <= group.assignment_epoch or not is_due(turn, group):
         return old
     previous = dict(group.targets)
     if change.replaces is not None:
+        # The successor counts as the owner, so that a sticky assignor leaves the partitions where they are.
         previous[after.member_id] = previous.pop(inherits_from, NO_PARTITIONS)
     leaves = change.leaves
     members = [m for m in group.members.values() if leaves is None or m.member_id != leaves.member_id]
     asked = problem(group, [*members, after], previous, turn.state.topics, turn.state.assignors)
+    # A target of a large group takes longer than others may wait; members get it with a later heartbeat.
     if not runs_at_once(asked):
         return old._replace(job=asked)
     try:
@@ -258,6 +270,7 @@ def _reconciled(turn: Turn, change: Change, aim: _Aim) -> ConsumerMember | None:
             epoch=aim.epoch,
             target=target,
             owned=change.owned,
+            # A partition of the static member that is being replaced counts as free: its process is gone.
             is_free=lambda partition: owners.get(partition) is None or owners[partition] in mine,
             narrows=change.subscription_changed,
         )

@@ -103,6 +103,7 @@ def heartbeat(turn: Turn, token: Token, request: GroupRequest) -> None:
     """Answer a ConsumerGroupHeartbeat. It is answered at once and never parked."""
     wire = request.message
     assert isinstance(wire, ConsumerGroupHeartbeatRequest)
+    # Written into the request, so that all that follows sees one kind of join.
     if not wire.member_id and request.version < _CLIENT_MAKES_ID_FROM and wire.member_epoch == _JOIN:
         wire.member_id = bare_member_id(turn)
     beat = Beat(token, request, wire)
@@ -193,6 +194,7 @@ CHECKS: tuple[Check, ...] = (
 
 def first_problem(turn: Turn, beat: Beat) -> Refused | None:
     """Return the refusal of the first check that fails; None if all pass."""
+    # In Kafka's order: which of two mistakes is named is visible to clients.
     return next((refused for check in CHECKS if (refused := check(turn, beat)) is not None), None)
 
 
@@ -218,6 +220,7 @@ def CREATE(turn: Turn, beat: Beat) -> Refused | None:
     """Create the group with its first member, if the broker has room for one more."""
     group_id = beat.wire.group_id
     if group_id not in turn.state.groups:
+        # Groups whose offsets have all expired are removed first, if that is what it takes.
         expiration.make_room(turn, group_id)
         if turn.state.is_full:
             return errors.group_is_full(turn.state.config.partita_groups_max)
@@ -280,6 +283,7 @@ def who(group: ConsumerGroup, beat: Beat) -> Who:
 def ADMIT(turn: Turn, beat: Beat, group: ConsumerGroup) -> Refused | None:
     """Add the member, unless the group is at its maximum size."""
     size = turn.state.config.group_consumer_max_size
+    # A member may come back however full the group is: its place is counted already.
     if len(group.members) >= size and beat.wire.member_id not in group.members:
         return errors.group_is_full(size)
     known = group.members.get(beat.wire.member_id)
@@ -290,6 +294,7 @@ def ADMIT(turn: Turn, beat: Beat, group: ConsumerGroup) -> Refused | None:
 def RETURN(turn: Turn, beat: Beat, group: ConsumerGroup) -> Refused | None:
     """Answer a join of an existing member (lost answer, restart): it keeps its epoch and gets everything."""
     before = group.members[beat.wire.member_id]
+    # It left for a while and returns under its id: epoch 0, so that the answer carries everything it owns.
     if before.epoch == LEFT_STATIC:
         before = replace(before, epoch=0)
     return _answer(turn, beat, Change(group, before, updated(before, beat), False, None))
@@ -299,6 +304,8 @@ def TAKE_OVER(turn: Turn, beat: Beat, group: ConsumerGroup) -> Refused | None:
     """Let a static member return under another id and take over the assignment kept for it."""
     assert beat.wire.instance_id is not None
     old = group.members[group.static[beat.wire.instance_id]]
+    # The successor inherits assignment and target; a member that spoke the classic protocol keeps its epoch, for
+    # nothing of it has changed.
     before = replace(old, member_id=beat.wire.member_id, epoch=old.epoch if old.is_classic else 0)
     change = Change(group, before, updated(before, beat), True, beat.owned, replaces=old)
     return _answer(turn, beat, change)

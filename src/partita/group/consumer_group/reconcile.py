@@ -50,6 +50,7 @@ def classify(asked: Reconciling) -> Reported:
     """Return the column of `RECONCILE`."""
     if asked.owned is None:
         return Reported.NOTHING_NEW
+    # Outside UNREVOKED the question is only whether it reports anything.
     held = asked.member.revoking if asked.member.state is UNREVOKED else asked.owned
     return Reported.STILL_HELD if any(partition in held for partition in asked.owned) else Reported.GIVEN_UP
 
@@ -57,6 +58,7 @@ def classify(asked: Reconciling) -> Reported:
 def ADVANCE(asked: Reconciling) -> ConsumerMember | None:
     """Advance towards the target as far as other members' partitions allow."""
     member = asked.member
+    # Nearly every heartbeat ends here: the very same member comes back, so nothing is written.
     if member.state is STABLE and member.epoch == asked.epoch and not (asked.narrows and _is_beyond(member, asked)):
         return member
     return _towards_target(asked, member.epoch)
@@ -69,6 +71,7 @@ def WAIT(asked: Reconciling) -> ConsumerMember | None:
 
 def GO_ON(asked: Reconciling) -> ConsumerMember | None:
     """Advance a member that has revoked its partitions: it is at least in the next epoch."""
+    # If there is yet more to revoke it goes on one epoch at a time, else it arrives at the target's.
     return _towards_target(asked, asked.member.epoch + 1)
 
 
@@ -101,11 +104,15 @@ def _is_beyond(member: ConsumerMember, asked: Reconciling) -> bool:
 def _towards_target(asked: Reconciling, epoch: int) -> ConsumerMember:
     """Revoke first, then take free partitions, then wait for the rest. `epoch` is the member's while it revokes."""
     member, target = asked.member, asked.target
+    # Each partition keeps the epoch in which it was given: an offset commit of an older epoch is judged by it.
     keep = {partition: given for partition, given in member.assigned.items() if partition in target}
     revoke = {partition: given for partition, given in member.assigned.items() if partition not in target}
+    # If it says itself that it does not own them, there is nothing to wait for.
     if revoke and (asked.owned is None or any(partition in revoke for partition in asked.owned)):
         return _moved(member, epoch, UNREVOKED, keep, revoke)
+    # Sorted, because a set is walked and records are written in this order: a seed must replay byte by byte.
     wanted = sorted(partition for partition in target if partition not in keep)
+    # Partitions that another member still reports are left out now and asked for at each later heartbeat.
     free = {partition: asked.epoch for partition in wanted if asked.is_free(partition)}
     state = STABLE if len(free) == len(wanted) else UNRELEASED
     return _moved(member, asked.epoch, state, {**keep, **free}, {})

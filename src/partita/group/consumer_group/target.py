@@ -54,6 +54,7 @@ class Problem(NamedTuple):
     @property
     def is_alike(self) -> bool:
         """Whether all members subscribe to the same topics."""
+        # By identity: `problem` gives members with equal topics one list, so no list is compared.
         return len({id(subscription.topics) for subscription in self.subscriptions.values()}) <= 1
 
     def run(self) -> dict[str, Target]:
@@ -75,6 +76,7 @@ class Problem(NamedTuple):
             raise AssignorFailed(f"{self.assignor.name} gave partitions to {strangers[0]}, no member of the group")
         taken: dict[tuple[str, int], str] = {}
         targets: dict[str, Target] = {}
+        # One set for each distinct subscription, not for each member.
         sets = topic_sets(self.subscriptions)
         for member_id in self.subscriptions:
             wanted = sets[member_id]
@@ -88,6 +90,7 @@ class Problem(NamedTuple):
                 if other != member_id:
                     raise AssignorFailed(f"{self.assignor.name} gave {topic}-{number} to {other} and to {member_id}")
             targets[member_id] = frozenset((self.topic_ids[topic], number) for topic, number in given)
+        # A partition that the assignor forgot would be read by no member, silently: worse than an error.
         if len(taken) < sum(self.metadata.partition_counts.values()):
             counts = self.metadata.partition_counts.items()
             topic, number = next((t, n) for t, count in counts for n in range(count) if (t, n) not in taken)
@@ -186,6 +189,7 @@ def chosen_assignor(members: Iterable[ConsumerMember], assignors: Mapping[str, A
     for member in members:
         if member.server_assignor is not None and member.server_assignor in assignors:
             votes[member.server_assignor] = votes.get(member.server_assignor, 0) + 1
+    # Ties go to the assignor named first: `max` returns the first maximum, and dicts keep their order.
     return max(votes, key=lambda name: votes[name]) if votes else next(iter(assignors))
 
 
@@ -196,6 +200,7 @@ def target_records(
     changed = [
         consumer_log.target_record(group_id, member_id, target)
         for member_id, target in targets.items()
+        # Only what changed: in a group of ten thousand a rebalance of two members writes two records.
         if previous.get(member_id) != target
     ]
     return [*changed, consumer_log.target_epoch_record(group_id, epoch, wall_ms)]
