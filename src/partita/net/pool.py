@@ -89,6 +89,7 @@ class ConnectionPool:
     def prepare(self, key: Hashable, host: str, port: int) -> None:
         """Begin to connect, unless that has begun: the connection is needed soon. A failure is tried again then."""
         if key not in self._slots:
+            # A slot without an opening would count as asked for already, so both are made in one step.
             slot = self._slots[key] = _Slot((host, port))
             slot.opening = asyncio.get_running_loop().create_task(self._open(key, slot))
             slot.opening.add_done_callback(_heard)
@@ -102,6 +103,7 @@ class ConnectionPool:
         """
         slot = self._slots.setdefault(key, _Slot())
         if slot.address != (host, port):
+            # The node has moved. The old address may still accept connections, but it is not this node any more.
             self.drop(key)
             slot.address = (host, port)
             slot.failures, slot.not_before = 0, 0.0
@@ -118,6 +120,7 @@ class ConnectionPool:
             self._want(key)
         slot.waiting += 1
         try:
+            # Several callers may wait for one opening: a caller that is cancelled must not take it from the others.
             return await asyncio.shield(opening)
         except Disconnected:
             if is_needed:
@@ -133,6 +136,7 @@ class ConnectionPool:
 
     def _take_over(self, first: Connection, key: Hashable, slot: _Slot) -> Connection:
         """The connection that found the cluster serves the first node that turns out to have its address."""
+        # Taken over, not shared: two keys with one connection would close it twice.
         self._slots["bootstrap", *slot.address].connection = None
         slot.connection, slot.failures, slot.not_before = first, 0, 0.0
         if self.metrics is not None:
@@ -176,6 +180,7 @@ class ConnectionPool:
     async def _find_any(self, nodes: Iterable[Node], bootstrap: tuple[tuple[str, int], ...]) -> Connection:
         self.news.bootstrap = tuple(f"{host}:{port}" for host, port in bootstrap)
         candidates: list[Candidate] = [(node.id, node.host, node.port) for node in nodes]
+        # Or all clients would begin with the same broker after a restart.
         random.shuffle(candidates)
         candidates += [(("bootstrap", host, port), host, port) for host, port in bootstrap]
         is_open = [c for key, _, _ in candidates if (c := self.open_connection(key)) is not None]
@@ -195,6 +200,7 @@ class ConnectionPool:
         given_up_at = 0.0
         try:
             while waiting or running:
+                # One more is begun each time round; the ones before it keep running.
                 if waiting:
                     candidate = waiting.popleft()
                     attempt = loop.create_task(self.connect(*candidate, is_needed=False))
@@ -209,9 +215,11 @@ class ConnectionPool:
                     if error is None:
                         self._let_go(running)
                         return attempt.result()
+                    # A defect of ours. Trying the next server would hide it.
                     if not isinstance(error, KafkaError):
                         raise error
                     failures[words_of(error)] = error
+                # Those that are silent are not cancelled one by one: what is open by the next call is used then.
                 if not waiting and loop.time() >= given_up_at:
                     break
             raise self._none_of(failures, [key for key, _, _ in running.values()])
@@ -234,6 +242,7 @@ class ConnectionPool:
 
         What time does not heal comes first: a refusal.
         """
+        # A wrong password at one broker says more than five that are away.
         certain = next((error for error in failures.values() if not error.retriable), None)
         told = [*failures, *filter(None, map(self._trouble_with, silent))]
         if certain is not None or len(failures) == len(told) == 1:
@@ -271,6 +280,7 @@ class ConnectionPool:
         used = [connection.last_used for connection in self._open_ones()]
         if self._idle_timer is None and used and idle_s >= 0:
             loop = asyncio.get_running_loop()
+            # Never at once again: a connection with a request in flight stays open however long it has been idle.
             when = max(min(used) + idle_s, loop.time() + min(idle_s, _IDLE_LOOK_S))
             self._idle_timer = loop.call_at(when, self._close_idle)
 
@@ -309,11 +319,14 @@ class ConnectionPool:
 
     async def _open(self, key: Hashable, slot: _Slot) -> Connection:
         loop = asyncio.get_running_loop()
+        # The back-off is waited out here, inside the opening, so that all callers share it.
         wait = slot.not_before - loop.time()
         if wait > 0:
             await asyncio.sleep(wait)
         if self._is_closed:
             raise Disconnected("the client is closed")
+        # Enough brokers hung up in a way that wrong options explain: the caller hears that, and one attempt later it is
+        # tried again.
         if slot.suspicions >= refusals.SUSPICIONS_MAX and slot.explanation is not None:
             slot.suspicions -= 1
             raise slot.explanation
@@ -331,6 +344,7 @@ class ConnectionPool:
         host, port = slot.address
         config = self.config
         setup = min(
+            # The exponent is bounded, or a broker that is away for a week would make a number of a thousand digits.
             config.socket_connection_setup_timeout_ms * 2 ** min(slot.failures, 10),
             config.socket_connection_setup_timeout_max_ms,
         )
@@ -359,6 +373,7 @@ class ConnectionPool:
         except Disconnected:
             self._failed(slot)
             raise
+        # Only a connection that is open and logged in ends the back-off.
         slot.failures, slot.not_before = 0, 0.0
         slot.connection = connection
         self._opened(key, connection)

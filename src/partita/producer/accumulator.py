@@ -53,6 +53,7 @@ class PartitionQueue:
         first = self.waiting[0]
         if self.needs_epoch(first):
             return not self.in_flight
+        # Brokers remember the last five batches of a producer: a sixth would push out one that may yet come again.
         return all(first.serial - batch.serial < (1 if first.is_behind else WINDOW) for batch in self.in_flight)
 
     def needs_epoch(self, batch: Batch) -> bool:
@@ -60,6 +61,8 @@ class PartitionQueue:
 
         After a number was lost, one that may be in the log already keeps its own: otherwise it could come twice.
         """
+        # Serials number the batches of a partition for ever; sequences begin anew with each epoch, so they cannot be
+        # compared.
         return self.must_bump and not (batch.is_sequenced and batch.serial < self.gap)
 
     def is_first(self, batch: Batch) -> bool:
@@ -81,6 +84,7 @@ class PartitionQueue:
         more = len(parts) - 1
         for later in (*self.in_flight, *self.waiting):
             later.serial += more if later.serial > batch.serial else 0
+        # A batch becomes several: all behind it move on, or two would share a serial.
         self.gap += more if batch.serial < self.gap < NO_GAP else 0
         self.next_serial += more
         for number, part in enumerate(parts):
@@ -99,6 +103,7 @@ class PartitionQueue:
         self.must_bump = self.is_begun = False
         self.gap = NO_GAP
         for batch in self.waiting:
+            # Only those that wait. One that is under way keeps its number, and its answer is judged by that.
             batch.base_sequence, batch.is_behind = -1, False
 
 
@@ -137,8 +142,10 @@ class Accumulator:
         """
         if not isinstance(record.timestamp, int):  # compiled code would cut a fraction off without a word
             raise TypeError(f"the timestamp of a record is a whole number of ms, not {record.timestamp!r}")
+        # The dict first and the method second: this line runs for every record.
         queue = self.queues.get((record.topic, partition)) or self.queue(record.topic, partition)
         last = queue.waiting[-1] if queue.waiting else None
+        # A batch that came back is not filled further: the broker may know it by its number of records.
         if last is not None and not last.is_closed and not last.attempts:
             builder = last.builder
             before = builder.size_in_bytes
@@ -177,6 +184,7 @@ class Accumulator:
             return False
         return (
             first.is_closed
+            # A second batch exists because the first did not take the record: it is full, whatever its size says.
             or len(queue.waiting) > 1
             or self.flushes > 0
             or self.is_completing

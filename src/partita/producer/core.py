@@ -99,6 +99,7 @@ class ProducerCore:
             return self.intake.add(delivery, now_ms)
         try:
             look = self.intake.add(delivery, now_ms)
+        # A record that cannot be taken is lost to the transaction, too: committing without it would break its promise.
         except KafkaError as error:
             self.transactions.on_record_failed(error)
             raise
@@ -138,6 +139,7 @@ class ProducerCore:
         self._stale_topics.clear()
         by_node: dict[int, list[PartitionQueue]] = {}
         for queue in self.accumulator.queues.values():
+            # Each look goes over all partitions. Those that wait for nothing are the many, so this comes first.
             if not queue.waiting or not self._may_drain(queue):
                 continue
             if transactions is not None and not transactions.may_send(queue.topic, queue.partition):
@@ -150,6 +152,7 @@ class ProducerCore:
                 wanted.add(queue.topic)
             else:
                 by_node.setdefault(leader.id, []).append(queue)
+        # Batches without a producer id could come twice, so nothing leaves until there is one.
         lacks_id = self.config.enable_idempotence and self._producer is None
         sendings = (
             [] if lacks_id else [s for node, queues in by_node.items() for s in self._sendings(node, queues, now_ms)]
@@ -192,6 +195,8 @@ class ProducerCore:
             left: list[PartitionQueue] = []
             for queue in queues:
                 first = queue.waiting[0]
+                # The first always fits: a batch larger than the limit has to be refused by the broker, or it would wait
+                # for ever.
                 if batches and size + first.builder.size_in_bytes > self.config.max_request_size:
                     left.append(queue)
                     continue
@@ -209,6 +214,7 @@ class ProducerCore:
             self._prepare_sequences(queue)
         batch = queue.waiting.popleft()
         batch.is_closed = True
+        # From its first attempt on a batch takes no more records: the broker may hold it already.
         batch.attempts += 1
         if self.config.enable_idempotence and not batch.is_sequenced:
             queue.give_sequence(batch)
@@ -219,12 +225,15 @@ class ProducerCore:
         assert self._producer is not None, "batches leave only once the producer has an id"
         producer_id, epoch = self._producer
         is_new = queue.producer_id < 0
+        # In a transaction the coordinator gives the epoch; without one the producer raises its own.
         if self.transactions is not None:
             is_new = (queue.producer_id, queue.producer_epoch) != self._producer
         if is_new:
             queue.start_epoch(producer_id, epoch)
         elif not queue.needs_epoch(queue.waiting[0]):
             return
+        # A new epoch for this partition alone. Others go on with theirs: a broker keeps the state of a producer by
+        # partition.
         elif queue.producer_epoch < EPOCH_MAX:
             queue.start_epoch(queue.producer_id, queue.producer_epoch + 1)
         else:
@@ -266,12 +275,14 @@ class ProducerCore:
         nodes = {n.node_id: Node(n.node_id, n.host, n.port, n.rack) for n in response.node_endpoints}
         for batch in sending.batches:
             key = (batch.topic, batch.partition)
+            # By name or by id, as the version of the answer has it.
             answer = answers.get(key) or answers.get((sending.topic_ids[batch.topic], batch.partition))
             if answer is None:
                 self._again(batch, error_for(ErrorCode.NETWORK_EXCEPTION, "the answer left a partition out"), now_ms)
                 continue
             leader = answer.current_leader
             node = nodes.get(leader.leader_id)
+            # The answer may name the new leader (KIP-951), so the batch is sent there without asking for metadata.
             self.view.move_leader(batch.topic, batch.partition, leader.leader_id, leader.leader_epoch, node)
             self._answered(batch, answer, now_ms)
 
@@ -336,6 +347,7 @@ class ProducerCore:
     def _answered(self, batch: Batch, answer: PartitionProduceResponse, now_ms: int) -> None:
         queue = self.accumulator.queue(batch.topic, batch.partition)
         code = ErrorCode(answer.error_code)
+        # Purged or timed out meanwhile; the late answer changes nothing.
         if batch.is_done:
             return
         named = _named(batch, answer)
@@ -359,10 +371,13 @@ class ProducerCore:
             self._refuse(batch, {text: self._error(batch, code, text) for text in named}, named)
         elif verdict is Verdict.HALVES:
             if code in TOO_LARGE:
+                # Learnt for all that follow, or each batch would be refused once and sent in halves.
                 queue.bytes_max = min(queue.bytes_max, batch.builder.size_in_bytes // 2)
             self._halve(batch)
         elif verdict is Verdict.BEHIND:
             batch.excused += 1
+            # Out of order because an earlier one is under way: it is sent again once that one is settled, and not
+            # counted as a failure.
             batch.is_behind = queue.has_earlier_in_flight(batch)
             self._again(batch, error, now_ms)
         else:
@@ -389,6 +404,7 @@ class ProducerCore:
         others = [index for index in range(batch.builder.records_count) if index not in refused]
         *failed, rest = self._divide(batch, [*named.values(), others])
         queue = self.accumulator.queue(batch.topic, batch.partition)
+        # The rest leaves with other numbers than the broker expects: only a new epoch can say so.
         if self.transactions is None and batch.is_sequenced:
             self._lose_sequence(queue, batch.serial)
         queue.replace(batch, [rest] if others else [])
@@ -422,10 +438,12 @@ class ProducerCore:
         else:
             queue = self.accumulator.queue(batch.topic, batch.partition)
             queue.in_flight.remove(batch)
+            # An attempt that failed for another's fault costs no back-off.
             if batch.excused < batch.attempts:
                 backoff = self.config.retry_backoff_ms * 2 ** min(batch.own_attempts - 1, 20)
                 batch.retry_at_ms = now_ms + min(self.config.retry_backoff_max_ms, backoff)
             batch.error = error
+            # To its place, not to the end: the order of a partition is the order in which its batches were filled.
             queue.put_back(batch)
 
     def _lose_sequence(self, queue: PartitionQueue, gap: int = NO_GAP) -> None:
@@ -459,6 +477,7 @@ class ProducerCore:
         if error is not None and self.transactions is not None:
             self.transactions.on_record_failed(error, had_sequence=batch.is_sequenced)
         elif error is not None and batch.is_sequenced:
+            # Certain only of a first attempt: an earlier one may have been written and its answer lost.
             is_absent = is_refused and batch.own_attempts == 1
             self._lose_sequence(queue, batch.serial if is_absent else NO_GAP)
         self._settle(batch, error)
@@ -468,6 +487,7 @@ class ProducerCore:
         if error is not None:
             self._failed(batch.topic, batch.builder.records_count, error)
         self.accumulator.release(batch)
+        # Called later and without the lock, since user code may send again.
         self._callbacks += [call for _, call in batch.callbacks]
         batch.callbacks.clear()
 

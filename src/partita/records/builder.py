@@ -45,6 +45,7 @@ def varint(value: int) -> bytes:
 
 
 _ONE_BYTE = [bytes([number]) for number in range(0x80)]
+# Sizes and deltas are small numbers: a table of their bytes is quicker than making them.
 _VARINTS = [varint(number) for number in range(4096)]
 
 
@@ -111,6 +112,7 @@ class BatchBuilder:
         if count == 0:
             self._base_timestamp = self.max_timestamp = timestamp
         delta = timestamp - self._base_timestamp
+        # Uncompiled, one join of bytes is faster than many small calls; compiled, no object is made but the batch.
         if not cython.compiled:
             return self._append_encoded(timestamp, encode_record(count, _wrapped(delta), key, value, headers))
         key = key if key is None or type(key) is bytes else bytes(key)
@@ -118,6 +120,7 @@ class BatchBuilder:
         more = encode_headers(headers) if headers else _ZERO
         key_size = -1 if key is None else len(key)
         value_size = -1 if value is None else len(value)
+        # The size stands in front of the record, so it is worked out before the first byte is written.
         rest = record_size(count, delta, key_size, value_size, len(more))
         size = varint_size(rest) + rest
         if self.size_in_bytes + size > self.max_bytes and count:
@@ -212,6 +215,7 @@ def assemble(
     records_count: int,
 ) -> bytes:
     """A batch of this header around encoded records, which are compressed here; the checksum is right."""
+    # Only the records are compressed; the header stays readable for brokers that never look inside.
     packed = compress(codec, payload, level)
     header = bytearray(HEADER_SIZE)
     HEADER.pack_into(

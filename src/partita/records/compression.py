@@ -89,6 +89,7 @@ def decompress(codec: int, data: Buffer, max_bytes: int = DEFAULT_MAX_BYTES, *, 
     """
     if codec == NONE:
         return data
+    # Two bounds: in all, and by what came in. A bomb of 10 kB must not cost 256 MB before it is found out.
     limit = min(max_bytes, max(_FREE_BYTES, _MAX_RATIO * len(data)))
     try:
         if codec == GZIP:
@@ -137,6 +138,7 @@ def _gunzip(data: Buffer, limit: int) -> bytes:
     inflater = _zlib().decompressobj
     while not members or rest.startswith(_GZIP_MAGIC):  # like Kafka's, this reader ignores what else may follow
         member = inflater(wbits=_GZIP_WINDOW)
+        # One byte more than allowed, so that "exactly full" and "too much" can be told apart.
         members.append(member.decompress(rest, left + 1))
         left -= len(members[-1])
         if left < 0:
@@ -169,6 +171,7 @@ def _unsnappy(data: memoryview, limit: int) -> Buffer:
             blocks.append(data[pos + 4 : pos + 4 + size])
             pos += 4 + size
     sizes = [_snappy_size(block) for block in blocks]
+    # Before anything is allocated, by what the blocks announce.
     if sum(sizes) > limit:
         raise _too_large(limit)
 
@@ -189,6 +192,7 @@ def _snappy_size(block: memoryview) -> int:
         shift += 7
         if byte < 0x80:
             break
+    # The format cannot compress better than this, so a block that announces more is damaged.
     if size > _SNAPPY_MAX_RATIO * len(block):
         raise corrupt(f"snappy block of {len(block)} bytes announces {size}")
     return size

@@ -62,6 +62,7 @@ class RecordScanner:
         pos = self.pos
         if pos < self.end:
             byte = self.data[pos]
+            # One byte holds -64 to 63, which most lengths and deltas are.
             if byte < 0x80:
                 self.pos = pos + 1
                 zigzag: int = (byte >> 1) ^ -(byte & 1)
@@ -84,6 +85,7 @@ class RecordScanner:
             value |= (byte & 0x7F) << shift
             if byte < 0x80:
                 if bits == 32:
+                    # As Java's int: bits beyond the 32nd are lost, not refused.
                     value &= _MASK_32
                 elif not cython.compiled:
                     value &= 0xFFFFFFFFFFFFFFFF
@@ -101,9 +103,11 @@ class RecordScanner:
             return False
         self.left -= 1
         size = self.varint(32)
+        # Compared by subtraction: a sum of two announced sizes could wrap around in C.
         if size < 0 or size > self.end - self.pos:
             return self.fail(b"record length", size)
         self.record_end = self.pos + size
+        # The attributes of a record, of which no bit is used.
         self.pos += 1
         self.timestamp_delta = self.varint(64)
         self.offset_delta = self.varint(32)
@@ -122,6 +126,8 @@ class RecordScanner:
         self.header_count = self.varint(32)
         if self.fault is not None:
             return False
+        # A header has at least two bytes, so more of them than bytes are a lie; this keeps the count from being
+        # believed.
         if self.header_count < 0 or self.header_count > self.record_end - self.pos:
             return self.fail(b"header count", self.header_count)
         return True if self.header_count else self.finish()

@@ -84,6 +84,7 @@ class RateLimit:
     def allows(self) -> bool:
         """Whether it may happen now; if so it is counted."""
         now = self._loop.time()
+        # A ring of the last ten times: the oldest of them says whether ten were within ten seconds.
         if len(self._recent) == self._recent.maxlen and now - self._recent[0] < 10:
             return False
         self._recent.append(now)
@@ -119,6 +120,7 @@ class Exchange:
         """Call the handler for everything the peer has the right to. A failure becomes the API's error answer."""
         try:
             services = self.ctx.services
+            # The common broker: no closure is made for a request.
             if services.rights is None and services.quotas is None:
                 return handled(self.ctx, self.api.handler, self.request)
             handler = self._metered(services.quotas)
@@ -148,6 +150,7 @@ class Exchange:
             self._count(None)
             return None
         future = answer if isinstance(answer, asyncio.Future) else asyncio.ensure_future(answer)
+        # Done already: the reply takes its place without being parked.
         if future.done():
             return self._finished(future)
         parked = Parked(holds_back=self.ctx.holds_back)
@@ -290,6 +293,7 @@ class Dispatcher:
         api = SERVED.get(api_key)
         if api is None or not api.min_version <= version <= api.max_version:
             return _unsupported(api_key, version, correlation_id)
+        # A first limit for all: a message that exceeds it begins again in slices, under the limit of its API.
         reader.allow(QUICK_ELEMENTS if api.elements_max > QUICK_ELEMENTS else api.elements_max)
         start = RequestStart(api, version, correlation_id, client_id)
         try:
@@ -305,6 +309,7 @@ class Dispatcher:
         def go_on(done: asyncio.Future[Message]) -> None:
             if done.cancelled():
                 parked.finish(None)
+            # The second limit: it did not fit into what is served in slices beside others.
             elif isinstance(done.exception(), TooManyElements) and start.api.alone_max:
                 self._services.one_at_a_time().run(
                     lambda ended: self._serve_alone(connection, frame, start, parked, ended)
@@ -356,6 +361,7 @@ class Dispatcher:
             else:
                 end()
 
+        # It may have waited long for its turn; there is no peer left to answer.
         if connection.closed:
             end()
         else:
@@ -378,6 +384,7 @@ class Dispatcher:
         self._requests[api.key, version] += 1
         exchange = Exchange(api, ctx, request, correlation_id, failures=self._failures)
         answer = self._interceptor.intercept(exchange) if self._interceptor.active else exchange.call()
+        # Only frames that are bytes of their own: a view would change under the memo.
         if ctx.shortcut is not None and isinstance(frame, bytes):
             tally = self._services.traffic.tally(api.key, version)
             connection.recall.learn(frame, ctx.shortcut, _replies(api.key, version), tally)
@@ -393,6 +400,7 @@ class Dispatcher:
 
 def _unsupported(api_key: int, version: int, correlation_id: int) -> Chunks:
     """Answer an ApiVersions request of a later version as version 0: otherwise its sender could not recover."""
+    # Kafka closes the connection, too: a client asks for the versions first.
     if api_key != API_VERSIONS:
         raise MalformedRequest(f"api key {api_key} version {version} is not served")
 

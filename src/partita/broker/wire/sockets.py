@@ -71,10 +71,12 @@ class Sockets:
         self._left_over: list[tuple[int, int]] = []
         self.gathered: list[tuple[SocketTransport, Buffer]] | None = None
         """Small writes of this round, sent at its end: a process that holds many of the peers wakes up once."""
+        # An epoll inside the loop's own: it is readable when any socket in it is, and costs the loop one event.
         loop.add_reader(self.epoll.fileno(), self._on_ready)
 
     def listen(self, bound: socket.socket, backlog: int) -> None:
         """Accept on a copy of this bound socket."""
+        # A copy, so that the caller may keep, or close, the one that it has bound.
         listener = socket.socket(fileno=os.dup(bound.fileno()))
         listener.setblocking(False)
         listener.listen(backlog)
@@ -91,6 +93,7 @@ class Sockets:
 
     def forget(self, transport: SocketTransport) -> None:
         """A transport is gone; the next one may have its descriptor's number already."""
+        # The system gives numbers of closed descriptors again at once: the entry may be another connection's.
         if self.transports.get(transport.fd) is transport:
             del self.transports[transport.fd]
         self._end_if_idle()
@@ -107,6 +110,8 @@ class Sockets:
             self.loop.call_soon(self._look_again)
 
     def _look_again(self) -> None:
+        # Those that ask once more meanwhile have their turn in the next round, or one of them could keep this one
+        # going.
         again, self._again = self._again, []
         for transport in again:
             transport.look()
@@ -128,6 +133,7 @@ class Sockets:
             ready = self._left_over or ([] if self.epoll.closed else self.epoll.poll(0, EVENTS_AT_ONCE))
             if not ready:
                 return
+            # A single peer gets its answer at once; for one there is nothing to gain by waiting.
             self.gathered = [] if len(ready) > 1 else None
             self._handshakes_left = HANDSHAKES_AT_ONCE
             try:
@@ -147,6 +153,7 @@ class Sockets:
             elif fd in self._listeners:
                 self._accept(fd)
             if clock() >= end:
+                # epoll would report them again, but behind others that were ready later.
                 return ready[place:]
         return []
 

@@ -55,6 +55,8 @@ class Transactions:
         self._may_be_open = False
         """An answer about adding was lost: the coordinator may know of the transaction all the same."""
         self._must_bump = False
+        # One request at a time: the order of adding, committing offsets and ending is what the coordinator's answers
+        # mean.
         self._asked: Ask | None = None
         self._not_before_ms = 0
         self._attempts = 0
@@ -78,6 +80,8 @@ class Transactions:
         self._new.clear()
         self._added.clear()
         self._groups.clear()
+        # Nothing is sent to begin a transaction: the coordinator learns of it with its first partition, or with the
+        # first batch.
         self._has_work = self._may_be_open = False
         self._move(State.IN_TRANSACTION)
 
@@ -109,6 +113,7 @@ class Transactions:
         self._move(State.ABORTING)
         self._error = None
         self._new.clear()
+        # Offsets that were not sent yet need no coordinator to be forgotten.
         self._fail_offsets(self.drops_with())
         self._not_before_ms = self._attempts = 0
         return self._begin_call(CallKind.ABORT)
@@ -120,6 +125,7 @@ class Transactions:
 
     def leave(self) -> Call | None:
         """For close: abort the open transaction, or take the call under way. None: there is nothing to wait for."""
+        # The application has not asked for the outcome; by closing it says that it does not want to know.
         if self._pending is not None and self._pending.is_done:
             self._pending = None
         if self.state in OPEN:
@@ -166,6 +172,7 @@ class Transactions:
 
     def on_record_failed(self, error: Exception, *, had_sequence: bool = False) -> None:
         """A record or a batch has failed for good; with a sequence number it leaves a hole."""
+        # A hole in the numbers: brokers would refuse what follows, so the next transaction begins with a new epoch.
         self._must_bump |= had_sequence
         if self.state in _WITH_RECORDS:
             code = error.code if isinstance(error, KafkaError) else ErrorCode.UNKNOWN_SERVER_ERROR
@@ -175,6 +182,7 @@ class Transactions:
 
     def learn(self, features_epoch: int, level: int) -> None:
         """Take the finalized level of transaction.version from a broker; older epochs are ignored."""
+        # Brokers learn of a new level one after another, so an answer may be older than one before it.
         if features_epoch >= self._features_epoch:
             self._features_epoch, self._level = features_epoch, level
 
@@ -206,6 +214,7 @@ class Transactions:
         """No answer: the coordinator was not found, not reached, or speaks no version that fits."""
         self._asked = None
         if error.retriable:
+            # The answer is lost, not the request: the coordinator may have an open transaction that has to be ended.
             self._may_be_open |= ask.api in ("AddPartitionsToTxn", "AddOffsetsToTxn")
             self._refused(ask, Reaction.LOOK_UP, error, now_ms)
         else:
@@ -227,6 +236,7 @@ class Transactions:
         if self.state is State.INITIALIZING:
             return Ask(self._requests.init(self.producer), self.transactional_id, version_min=3 if self.producer else 0)
         if self.state in (State.IN_TRANSACTION, State.COMMITTING):
+            # Before the offsets and before the end: batches wait for it.
             if self._new:
                 adding = self._requests.add_partitions(self._producer(), list(self._new))
                 return Ask(adding, self.transactional_id, version_max=3)
@@ -291,6 +301,8 @@ class Transactions:
                 self._new.pop(tp, None)
             self._attempts = 0
             return
+        # The markers of the transaction before are still being written; 20 ms later they mostly are. Kafka's client
+        # does the same.
         if not self._added and set(failed.values()) == {ErrorCode.CONCURRENT_TRANSACTIONS}:
             self._not_before_ms = now_ms + FIRST_ADD_BACKOFF_MS
             return
@@ -314,6 +326,7 @@ class Transactions:
                     failed[topic.name, part.partition_index] = ErrorCode(part.error_code)
                 else:
                     call.offsets.pop((topic.name, part.partition_index), None)
+        # What succeeded was taken out of the call, so a repeated request asks for the rest only.
         if failed:
             self._worst(ask, failed, now_ms)
         elif not call.is_done:
@@ -323,6 +336,7 @@ class Transactions:
 
     def _on_end(self, ask: Ask, answer: EndTxnResponse, now_ms: int) -> None:
         code = ErrorCode(answer.error_code)
+        # Added in vain: a lost answer made us believe that the coordinator knew of it. Aborting nothing is no error.
         was_empty = code is ErrorCode.INVALID_TXN_STATE and not (self._added or self._groups or self.is_version_2)
         if code and not (was_empty and self.state is State.ABORTING):
             assert isinstance(ask.message, EndTxnRequest), "only EndTxn is answered so"
@@ -333,6 +347,7 @@ class Transactions:
             return
         if answer.producer_id >= 0:
             raised = (answer.producer_id, answer.producer_epoch)
+            # The coordinator has raised the epoch at the end (KIP-890), which fills the hole without another request.
             self._must_bump &= raised == self.producer
             self.producer = raised
         self._finish_end()
@@ -346,6 +361,7 @@ class Transactions:
             self._ready()
 
     def _ready(self) -> None:
+        # Between two transactions and never inside one: its begin and its end must speak the same version.
         self.is_version_2 = self._level >= VERSION_2
         self._attempts = 0
         self._move(State.READY)
@@ -427,6 +443,7 @@ class Transactions:
     def _fatal(self, error: Exception, cause: Exception | None = None) -> None:
         if self.state is State.FATAL_ERROR:
             return
+        # The commit itself is known to be done; it is the raise of the epoch behind it that failed.
         was_committed = self.state is State.INITIALIZING and self.producer is not None
         self._error = _wrapped(FatalTransactionError, error, "this producer cannot go on; close it")
         if cause is not None:

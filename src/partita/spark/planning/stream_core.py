@@ -140,15 +140,18 @@ class StreamCore:
         self._check_added(start, view)
         planned = self._next(start, self._group.visible(view), use_limits=use_limits)
         self._is_idle = planned is None
+        # For the lag in Spark's progress: measured from what is planned, not from what is committed.
         self._reached = (planned or start).ranges
         if planned is None and self._targets is not None:
             self._group.ended()
         # Continue a checkpoint of Spark's own connector in our form, even without new records.
+        # A checkpoint of Spark's own connector: its offset has no begins and no epochs, so it is rewritten once.
         if planned is None and is_foreign(start_json):
             planned = replace(start, topic_ids=view.topic_ids)
         if planned is None:
             return start_json
         end_json = encode(planned)
+        # By its text, as a restart would find it: what the text does not hold must not be relied on.
         self._group.planned(decode(end_json))
         return end_json
 
@@ -180,6 +183,7 @@ class StreamCore:
             known = {key: replace(r, begin=begins[key].end) for key, r in end.ranges.items() if key in begins}
             end = replace(end, ranges={**{key: replace(r, begin=0) for key, r in end.ranges.items()}, **known})
         end = self._group.replayed(end)
+        # Sorted, so that the same offset gives the same tasks in the same order on any machine.
         tasks = [
             RangeTask(
                 topic=topic,
@@ -226,6 +230,8 @@ class StreamCore:
             self._remark("the group has committed offsets: this new checkpoint starts there, not at startingOffsets")
         if len(view.partitions) > PARTITIONS_WARNING:
             self._remark(f"{len(view.partitions)} partitions make the offset of each batch very large")
+        # Empty ranges at the start: `carry_on` moves them past what was removed meanwhile, as it does for every later
+        # batch.
         first = {key: Range(start, start, view.partitions[key].leader_epoch) for key, start in starts.items()}
         resumption = carry_on(StreamOffset(first, view.topic_ids), view, options.topics, new_starts={}, diverged_at={})
         self._judge(resumption)
@@ -238,10 +244,12 @@ class StreamCore:
             since_ms = self._clock.now().mono_ms - self._looked[0]
             pause_ms = max(0, self._options.offset_poll_ms - since_ms)
         view = self._lookups.view(self._options.topics, pause_ms=pause_ms, news=self._news() if pause_ms else None)
+        # Metadata settle soon; a loss that is real is still there at the last look.
         for _ in range(LOOK_AGAIN):
             if not looks_wrong(start, view, self._vanished):
                 break
             view = self._lookups.view(self._options.topics, pause_ms=LOOK_AGAIN_PAUSE_MS)
+        # What is gone now is expected to be gone at the next look, and does not make that look wrong again.
         self._vanished = frozenset(start.ranges.keys() - view.partitions.keys())
         self._looked = (self._clock.now().mono_ms, view)
         return view
@@ -267,6 +275,7 @@ class StreamCore:
         if use_limits and backlog:
             if self._is_held_back(backlog):
                 return None
+            # Limits cut the ends only. The begins stay, so that the next batch goes on exactly where this one ends.
             ranges = limited(ranges, self._options.limits, self._record_bytes(ranges))
         moved = any(key in ranges and ranges[key].begin != r.end for key, r in start.ranges.items())
         # Without records there may still be news to log: a start moved past removed records, or a new topic id.
@@ -300,6 +309,7 @@ class StreamCore:
             key: r.leader_epoch
             for key, r in start.ranges.items()
             if key in view.partitions
+            # Only where the leader has changed since can the log have been cut; elsewhere the question is spared.
             and 0 <= r.leader_epoch < view.partitions[key].leader_epoch
             and not was_recreated(key[0], start, view)
         }
@@ -323,6 +333,7 @@ class StreamCore:
             self._remark(loss)
 
     def _remark(self, text: str) -> None:
+        # Once in a run: an idle query asks again and again.
         if text not in self._remarked:
             self._remarked.add(text)
             self._log(text)
