@@ -79,7 +79,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> ByFile | None:
-    """With `--dist loadgroup`, a file or a group is one piece of work."""
+    """With `--dist loadgroup`, a file is one piece of work, or several that `support.schedule` names."""
     if config.getoption("dist") != "loadgroup":
         return None
     return ByFile(config, log)

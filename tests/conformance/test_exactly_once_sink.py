@@ -9,8 +9,6 @@ import pytest
 from support.kafka.node import KafkaNode, KafkaUnavailable
 from support.spark import sink_stories as stories
 
-pytestmark = pytest.mark.xdist_group("sink on kafka")
-
 
 @pytest.fixture(scope="module", params=[2, 0])
 def node(request: pytest.FixtureRequest) -> Iterator[KafkaNode]:

@@ -20,7 +20,6 @@ from support.producer import transaction_stories as stories
 WAIT = ErrorCode.CONCURRENT_TRANSACTIONS
 LOOK_MS = "300"
 """How often Kafka looks for transactions that take too long."""
-pytestmark = pytest.mark.xdist_group("transactions on kafka")
 
 
 @pytest.fixture(scope="module", params=[2, 0])

@@ -32,7 +32,7 @@ from support.dashboard.world import FakeCluster, member
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Dialog, Page
 
-pytestmark = [pytest.mark.browser, pytest.mark.xdist_group("browser")]
+pytestmark = pytest.mark.browser
 PATHS = (
     "/", "/groups", "/groups/workers", "/groups/workers/why", "/groups/workers/why?by=member", "/groups/workers/why/4",
     "/topics", "/topics/orders", "/transactions", "/nodes",

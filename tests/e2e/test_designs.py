@@ -24,7 +24,6 @@ from partita.designs.lab import Lab
 from partita.designs.members.settings import Timings
 from partita.designs.scenarios import BY_NAME, joiner, names, victim
 
-pytestmark = pytest.mark.xdist_group("zookeeper")
 MEMBERS, PARTITIONS = 5, 12
 FAST = Timings().faster(4)
 

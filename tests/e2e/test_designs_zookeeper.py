@@ -36,7 +36,6 @@ from partita.designs.zookeeper.server import Ensemble, Server, ZooKeeper
 from support.designs.zookeeper import require_zookeeper
 from support.designs.zookeeper_model import ZooKeeperModel
 
-pytestmark = pytest.mark.xdist_group("zookeeper")
 SESSION_MS = 10_000
 
 

@@ -14,7 +14,7 @@ from support.producer.transaction_stories import await_markers
 if TYPE_CHECKING:
     from support.spark.world import SparkWorld
 
-pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark")]
+pytestmark = pytest.mark.spark
 
 DOCS = Path(__file__).parents[2] / "docs"
 BLOCK = re.compile(r"(<!-- not run: [^>]+ -->\n)?```(python|sql)\n(.*?)```", re.S)

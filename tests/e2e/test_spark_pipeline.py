@@ -25,7 +25,7 @@ from support.registry_service import proto_classes
 if TYPE_CHECKING:
     from support.spark.world import SparkWorld
 
-pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark")]
+pytestmark = pytest.mark.spark
 
 
 def pipeline_text(world: SparkWorld, folder: Path, rest: str) -> str:

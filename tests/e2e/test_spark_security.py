@@ -16,7 +16,7 @@ from support.broker.process import BrokerProcess
 from support.certificates import Certificates
 from support.spark import secured_job
 
-pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark")]
+pytestmark = pytest.mark.spark
 
 PASSWORD = "correct-horse-battery-staple"
 KEY_PASSWORD = "opens-no-door"

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from support.spark.world import SparkWorld
 
-pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark")]
+pytestmark = pytest.mark.spark
 PLAIN = Path(str(support.spark.plain_consumer.__file__))
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import time
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -13,12 +14,13 @@ import pytest
 
 from partita.spark import lag, lag_seconds, metrics, metrics_text, register
 from partita.spark.progress import lag_of, lag_seconds_of
+from support.producer.transaction_stories import await_markers
 from support.spark.world import Collector
 
 if TYPE_CHECKING:
     from support.spark.world import SparkWorld
 
-pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark")]
+pytestmark = pytest.mark.spark
 
 
 def eventually(holds: Callable[[], object], seconds: float = 120) -> bool:
@@ -218,3 +220,30 @@ def test_a_checkpoint_of_sparks_own_connector_is_continued(world: SparkWorld) ->
     (checkpoint / "metadata").write_text('{"id":"5a1c1d8e-0d1b-4a52-9d7e-0d2f5d3f8a11"}')
     sink.run(world.stream())
     assert [values for values in sink.values if values] == [["c", "d"], ["e"]]
+
+
+def test_a_query_that_loses_its_commit_log_writes_no_row_twice(world: SparkWorld, tmp_path: Path) -> None:
+    """What a driver leaves that dies between the sink's commit and Spark's own: the batch is replayed."""
+    world.create(2)
+    target = f"{world.topic}-copy"
+    world.create(2, topic=target)
+    for part in range(2):
+        world.produce([f"{part}-{n}" for n in range(20)], partition=part)
+    checkpoint = tmp_path / "checkpoint"
+
+    def run() -> None:
+        written = (
+            world.stream().select("key", "value").writeStream.format("partita")
+            .options(**world.options(topic=target, exactlyOnce="true", sinkName=target))
+            .option("checkpointLocation", str(checkpoint)).trigger(availableNow=True).start()
+        )  # fmt: skip
+        written.awaitTermination()
+
+    for _ in range(2):
+        run()
+        for commit in (checkpoint / "commits").iterdir():
+            commit.unlink()
+    run()
+    await_markers(world.bootstrap)
+    found = world.read(subscribe=target, **{"kafka.isolation.level": "read_committed"}).selectExpr("string(value) v")
+    assert Counter(row.v for row in found.collect()) == Counter(f"{p}-{n}" for p in range(2) for n in range(20))

@@ -13,7 +13,6 @@ from support.producer import transaction_admin_stories as admin_stories
 from support.producer import transaction_stories as stories
 
 pytestmark = [
-    pytest.mark.xdist_group("transactions"),
     pytest.mark.partita(num_partitions=4, transaction_abort_timed_out_transaction_cleanup_interval_ms=300),
 ]
 

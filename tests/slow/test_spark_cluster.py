@@ -21,7 +21,7 @@ from support.broker.process import broker_process
 from support.spark.cluster_job import TASKS
 from support.spark.standalone import Standalone, standalone_cluster
 
-pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark")]
+pytestmark = pytest.mark.spark
 JOB = Path(str(support.spark.cluster_job.__file__))
 PARTITIONS, RECORDS = 4, 3_000
 

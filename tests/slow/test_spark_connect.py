@@ -16,7 +16,7 @@ from partita.admin import Admin, NewTopic
 from support.broker.process import broker_process
 from support.spark.standalone import connect_server
 
-pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark")]
+pytestmark = pytest.mark.spark
 JOB = Path(str(support.spark.connect_job.__file__))
 
 

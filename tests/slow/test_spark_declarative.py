@@ -18,7 +18,7 @@ from partita.spark import ensure_java
 from support.broker.process import broker_process
 from support.spark.standalone import SPARK_HOME
 
-pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark")]
+pytestmark = pytest.mark.spark
 PAGE = (Path(__file__).parents[2] / "docs" / "spark-pipelines.md").read_text()
 RECORDS = 10
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark")]
+pytestmark = pytest.mark.spark
 TOOL = Path(__file__).resolve().parent.parent.parent / "tools" / "spark_kills.py"
 
 

@@ -1,4 +1,7 @@
-"""Which worker of pytest-xdist runs what: a file, or a group named by `xdist_group`, is one piece of work."""
+"""Which worker of pytest-xdist runs what: a file, with those that share its session of Spark, is one piece of work.
+
+`xdist_group` is not asked: its marks reach the scheduler by names that pytest 9.2 does not let xdist change.
+"""
 
 from __future__ import annotations
 
@@ -9,11 +12,20 @@ from xdist.remote import Producer
 from xdist.scheduler.loadgroup import LoadGroupScheduling
 from xdist.workermanage import WorkerController
 
+TOGETHER = {
+    "tests/e2e/test_spark_streams.py": "tests/e2e/test_spark.py",
+    "tests/e2e/test_spark_docs.py": "tests/e2e/test_spark_shared.py",
+    "tests/e2e/test_spark_pipeline.py": "tests/e2e/test_spark_shared.py",
+}
+"""Files that go to the worker of another, after it: a session of Spark takes longer to start than most tests in it.
+
+Two sessions, since all that is done in one would take longer than the rest of the suite.
+"""
 LONGEST = (
-    "spark",
-    "zookeeper",
+    "tests/e2e/test_spark",
+    "tests/e2e/test_designs",
     "tests/e2e/test_consumer_stories.py",
-    "browser",
+    "tests/e2e/test_dashboard_browser.py",
     "tests/unit/test_user_types.py",
     "tests/simulation/",
     "tests/e2e/",
@@ -22,11 +34,15 @@ LONGEST = (
 """Beginnings of pieces, the longest first: what begins last should be short, or one worker runs on alone."""
 
 
+def piece_of(nodeid: str) -> str:
+    """The file whose worker runs a test."""
+    file = nodeid.partition("::")[0]
+    return TOGETHER.get(file, file)
+
+
 def begun(item: pytest.Item) -> int:
     """When a test is begun: the place of its piece among the others, which keep the order of collection."""
-    group = item.get_closest_marker("xdist_group")
-    piece = group.args[0] if group else item.nodeid
-    return next((place for place, start in enumerate(LONGEST) if piece.startswith(start)), len(LONGEST))
+    return next((place for place, start in enumerate(LONGEST) if item.nodeid.startswith(start)), len(LONGEST))
 
 
 class Indexed(list[str]):
@@ -49,8 +65,7 @@ class ByFile(LoadGroupScheduling):  # type: ignore[misc]  # xdist ships no types
         super().__init__(config, log)
 
     def _split_scope(self, nodeid: str) -> str:
-        piece: str = super()._split_scope(nodeid)
-        return piece.partition("::")[0]
+        return piece_of(nodeid)
 
     def add_node_collection(self, node: WorkerController, collection: Sequence[str]) -> None:
         """Keep what a worker has collected."""
