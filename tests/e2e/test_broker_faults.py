@@ -383,5 +383,5 @@ def test_a_fault_that_stays_is_the_callers_error(broker: Broker) -> None:
     broker.control.fail("Produce", "TOPIC_AUTHORIZATION_FAILED", None, topic="t")
     with Producer(bootstrap_servers=broker.bootstrap) as producer:
         with pytest.raises(KafkaError, match="t"):
-            producer.send("t", b"x", partition=0).result(10)
-        producer.send("u", b"x").result(10)
+            producer.send("t", b"x", partition=0).result(60)
+        producer.send("u", b"x").result(60)

@@ -123,7 +123,7 @@ def test_two_profiles_are_two_clusters(partita_broker: Broker, tmp_path: Path, m
 
         def ready() -> dict[str, str | None]:
             try:
-                with urllib.request.urlopen(f"{url}readyz", timeout=10) as answer:
+                with urllib.request.urlopen(f"{url}readyz", timeout=60) as answer:
                     return dict(json.load(answer)["trouble"])
             except urllib.error.HTTPError as error:
                 return dict(json.load(error)["trouble"])

@@ -26,7 +26,7 @@ def confluent_create(bootstrap: str, topic: str) -> None:
     from confluent_kafka.admin import AdminClient, NewTopic
 
     admin = AdminClient({"bootstrap.servers": bootstrap})
-    admin.create_topics([NewTopic(topic, PARTITIONS, 1)])[topic].result(20)
+    admin.create_topics([NewTopic(topic, PARTITIONS, 1)])[topic].result(60)
 
 
 def confluent_produce(bootstrap: str, topic: str, values: Iterable[str]) -> None:

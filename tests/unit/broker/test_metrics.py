@@ -199,7 +199,7 @@ def test_a_page_in_slices_is_the_same_page(broker: Broker, monkeypatch: pytest.M
         return reading.result()
 
     whole = broker.metrics_text()
-    sliced = asyncio.run_coroutine_threadsafe(read(), broker.cluster.loop).result(10)
+    sliced = asyncio.run_coroutine_threadsafe(read(), broker.cluster.loop).result(60)
     assert [line.split(" ")[0] for line in sliced.splitlines()] == [line.split(" ")[0] for line in whole.splitlines()]
     assert turns > 20
 

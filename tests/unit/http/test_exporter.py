@@ -75,7 +75,7 @@ def test_the_page_of_each_blocking_client_and_of_the_broker(broker: Broker) -> N
         Producer(bootstrap_servers=broker.bootstrap, client_id="p") as producer,
         Admin(bootstrap_servers=broker.bootstrap) as admin,
     ):
-        producer.send("odd.name-1", b"v").result(10)
+        producer.send("odd.name-1", b"v").result(60)
         consumer.subscribe(["odd.name-1"])
         while not consumer.poll(1):
             pass

@@ -319,7 +319,7 @@ async def test_heartbeats_go_on_while_a_password_is_stretched(monkeypatch: pytes
 
     def slow(mechanism: str, password: Secret, salt: bytes, iterations: int) -> bytes:
         has_begun.set()
-        waited.append(was_answered.wait(10))
+        waited.append(was_answered.wait(60))
         return scram.salted_password(mechanism, password, salt, iterations)
 
     monkeypatch.setattr("partita.net.secured.login.salted_password", slow)
@@ -327,7 +327,7 @@ async def test_heartbeats_go_on_while_a_password_is_stretched(monkeypatch: pytes
     async with WireServer(answers) as server, WireServer(lambda key, version, request: _beat(key)) as other:
         beating = await Connection.open("127.0.0.1", other.port, ClientConfig())
         logging_in = asyncio.create_task(Connection.open("127.0.0.1", server.port, client("SCRAM-SHA-512")))
-        assert await asyncio.to_thread(has_begun.wait, 10)
+        assert await asyncio.to_thread(has_begun.wait, 60)
         await beating.send(HeartbeatRequest(group_id="g", member_id="m", generation_id=1))
         was_answered.set()
         (await logging_in).close()

@@ -87,21 +87,21 @@ def initialised(broker: Broker, given: Given) -> object:
 def partitions_of_keys(broker: Broker, given: Given) -> object:
     with Producer(bootstrap_servers=broker.bootstrap, **given) as producer:
         sent = [producer.send("spread", b"v", key=b"%d" % (number % 8)) for number in range(16)]
-        by_key = [{future.result(10).partition for future in sent[at::8]} for at in range(8)]
+        by_key = [{future.result(60).partition for future in sent[at::8]} for at in range(8)]
     return {min(found) for found in by_key}
 
 
 def key_written(broker: Broker, given: Given) -> object:
     name = new_name()
     with Producer(bootstrap_servers=broker.bootstrap, **given) as producer:
-        producer.send(name, b"v", key=b"k").result(10)
+        producer.send(name, b"v", key=b"k").result(60)
     return broker.records(name)[0].key
 
 
 def refused(broker: Broker, given: Given) -> object:
     with Producer(bootstrap_servers=broker.bootstrap, **given) as producer:
         try:
-            return producer.send("refused", b"x" * 5_000, partition=0).result(10).partition
+            return producer.send("refused", b"x" * 5_000, partition=0).result(60).partition
         except KafkaError as error:
             return type(error).__name__
 
@@ -112,7 +112,7 @@ def after_an_error(broker: Broker, given: Given) -> object:
     broker.control.fail("Produce", "NOT_ENOUGH_REPLICAS", client_id=name)
     with Producer(bootstrap_servers=broker.bootstrap, client_id=name, retry_backoff_ms=1, **given) as producer:
         try:
-            return producer.send("again", b"v", partition=0).result(10).partition
+            return producer.send("again", b"v", partition=0).result(60).partition
         except KafkaError as error:
             return type(error).__name__
 
@@ -120,7 +120,7 @@ def after_an_error(broker: Broker, given: Given) -> object:
 def intercepted(broker: Broker, given: Given) -> object:
     name = new_name()
     with Producer(bootstrap_servers=broker.bootstrap, **given) as producer:
-        producer.send(name, b"v").result(10)
+        producer.send(name, b"v").result(60)
     return broker.records(name)[0].value
 
 

@@ -325,8 +325,8 @@ def test_producer_and_consumer_speak_it(folder: FolderRegistry, broker: Broker) 
         key_serializer=AvroSerializer(folder, '"string"', is_key=True),
         value_serializer=AvroSerializer(folder, FLIGHT),
     ) as producer:
-        producer.send("flights", ROW, key="UA").result(10)
-        producer.send("flights", None, key="UA").result(10)
+        producer.send("flights", ROW, key="UA").result(60)
+        producer.send("flights", None, key="UA").result(60)
     read = RegistryDeserializer(folder)
     consumer = Consumer(
         bootstrap_servers=broker.bootstrap, auto_offset_reset="earliest", key_deserializer=read, value_deserializer=read
@@ -351,7 +351,7 @@ def test_a_bad_record_of_a_column_is_named(folder: FolderRegistry, broker: Broke
     good = AvroSerializer(folder, '"string"').serialize("columns", [], "x")
     with Producer(bootstrap_servers=broker.bootstrap) as producer:
         for data in (good, good, b"no frame", good):
-            producer.send("columns", data, partition=0).result(10)
+            producer.send("columns", data, partition=0).result(60)
     with Consumer(bootstrap_servers=broker.bootstrap, auto_offset_reset="earliest") as consumer:
         consumer.assign([("columns", 0)])
         with pytest.raises(RecordDeserializationError, match="value of columns-0 at offset 2") as caught:
@@ -376,7 +376,7 @@ def test_an_outage_of_the_registry_is_no_poison(
     topic = f"outage-{MOODS.index(mood)}"
     data = AvroSerializer(folder, '"string"').serialize(topic, [], "x")
     with Producer(bootstrap_servers=broker.bootstrap) as producer:
-        producer.send(topic, data, partition=0).result(10)
+        producer.send(topic, data, partition=0).result(60)
     with (
         registry_service(folder) as service,
         Consumer(
@@ -402,7 +402,7 @@ def test_an_outage_of_the_registry_is_no_poison(
 def test_a_loop_that_polls_on_does_not_storm_the_registry(folder: FolderRegistry, broker: Broker) -> None:
     data = AvroSerializer(folder, '"string"').serialize("storm", [], "x")
     with Producer(bootstrap_servers=broker.bootstrap) as producer:
-        producer.send("storm", data, partition=0).result(10)
+        producer.send("storm", data, partition=0).result(60)
     with (
         registry_service(folder) as service,
         Consumer(
@@ -427,11 +427,11 @@ def test_a_slow_registry_does_not_hold_the_event_loop(columns: bool, folder: Fol
     topic = f"slow-{columns}"
     data = AvroSerializer(folder, '"string"').serialize(topic, [], "x")
     with Producer(bootstrap_servers=broker.bootstrap) as producer:
-        producer.send(topic, data, partition=0).result(10)
+        producer.send(topic, data, partition=0).result(60)
 
     class Slow(FolderRegistry):
         def schema(self, schema_id: int) -> Schema:
-            asyncio.run_coroutine_threadsafe(asyncio.sleep(0), loops[0]).result(10)  # the loop has to run meanwhile
+            asyncio.run_coroutine_threadsafe(asyncio.sleep(0), loops[0]).result(60)  # the loop has to run meanwhile
             return super().schema(schema_id)
 
     async def read() -> list[object]:

@@ -88,7 +88,7 @@ def test_nothing_goes_on_after_the_end(loop: asyncio.AbstractEventLoop) -> None:
     thread.stop()
     worker = thread._thread
     assert worker is not None
-    worker.join(10)
+    worker.join(60)
     assert not worker.is_alive()
     assert result.cancelled()
     done = len(slices)

@@ -68,14 +68,14 @@ def test_a_copy_of_a_running_broker_holds_all_that_was_acknowledged_before_it_be
                 consumer.commit({("t", 0): 1000})
                 ends.set()
                 while not stop.is_set():
-                    producer.send("t", str(sent[0]).encode()).result(10)
+                    producer.send("t", str(sent[0]).encode()).result(60)
                     sent[0] += 1
                     consumer.commit({("t", 0): sent[0]})
                     done[0] = sent[0]
 
         worker = threading.Thread(target=work)
         worker.start()
-        assert ends.wait(20)
+        assert ends.wait(60)
         copies = []
         for number in range(3):
             before = done[0]
@@ -140,9 +140,9 @@ def test_a_copy_of_a_running_broker_shows_no_half_of_a_transaction(tmp_path: Pat
         with Producer(bootstrap_servers=broker.bootstrap, transactional_id="open") as slow:
             slow.init_transactions()
             slow.begin_transaction()
-            slow.send("t", b"-1", partition=3).result(10)
+            slow.send("t", b"-1", partition=3).result(60)
             worker.start()
-            assert begun.wait(20)
+            assert begun.wait(60)
             copies = []
             for number in range(2):
                 before = done[0]

@@ -38,7 +38,7 @@ def test_clients_command_line_and_a_broker_in_memory_need_no_posix_modules() -> 
         "import partita.broker.storage.data_dir\n"
         "with partita.Broker() as broker:\n"
         "    with partita.Producer(bootstrap_servers=broker.bootstrap) as producer:\n"
-        "        producer.send('t', b'hello').result(20)\n"
+        "        producer.send('t', b'hello').result(60)\n"
         "    options = dict(group_id='g', auto_offset_reset='earliest')\n"
         "    with partita.Consumer(bootstrap_servers=broker.bootstrap, **options) as consumer:\n"
         "        consumer.subscribe(['t'])\n"

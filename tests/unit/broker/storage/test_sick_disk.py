@@ -60,7 +60,7 @@ class Disk:
         def slow(fd: int) -> None:
             if not self.runs.is_set():
                 self.stalled.set()
-                assert self.runs.wait(20), "nobody let the disk go on"
+                assert self.runs.wait(60), "nobody let the disk go on"
             if self.fails is not None:
                 raise OSError(self.fails, os.strerror(self.fails))
             sync(fd)
@@ -187,7 +187,7 @@ def test_what_else_lives_on_the_loop_goes_on_while_a_stop_syncs(tmp_path: Path, 
         fill(topic.partitions[0].log, 3)
         with disk.stall():
             stopping = asyncio.ensure_future(running.stop())
-            await asyncio.to_thread(disk.stalled.wait, 10)
+            await asyncio.to_thread(disk.stalled.wait, 60)
             assert not stopping.done()
         await stopping
 

@@ -117,7 +117,7 @@ def test_a_start_that_syncs_what_a_kill_left_leaves_the_loop_free(
 
     def slow(fd: int) -> None:
         waits.set()
-        assert goes_on.wait(20), "nobody let the disk go on"
+        assert goes_on.wait(60), "nobody let the disk go on"
         fdatasync(fd)
 
     async def start() -> None:
@@ -159,7 +159,7 @@ def test_work_side_by_side_says_how_far_it_is(
             told.set()
 
     def waits(number: int) -> None:
-        assert told.wait(20), "it says nothing while it waits"
+        assert told.wait(60), "it says nothing while it waits"
         done.append(number)
 
     log = logging.getLogger("partita.broker")
@@ -190,7 +190,7 @@ def test_work_side_by_side_ends_with_its_first_error(at_once: int) -> None:
         raise StorageError("the disk")
 
     def outlasts_it() -> None:
-        assert begun.wait(20)
+        assert begun.wait(60)
         failed[0].join()
 
     jobs = [fails, more] if at_once == 1 else [outlasts_it, fails, more]
@@ -205,7 +205,7 @@ def test_a_stop_closes_logs_side_by_side(tmp_path: Path, monkeypatch: pytest.Mon
     close = PartitionLog.close
 
     def closes_with_others(log: PartitionLog) -> None:
-        together.wait(20)
+        together.wait(60)
         close(log)
 
     with Broker(data_dir=str(tmp_path), partita_log_failure="offline") as broker:
