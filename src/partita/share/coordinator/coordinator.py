@@ -1,4 +1,4 @@
-"""The ShareCoordinator of one shard: one partition of `__share_group_state` and the share partitions that hash to it.
+"""The ShareCoordinator of one shard: one partition of __share_group_state and the share partitions that hash to it.
 
 `replay` loads it, `handle` decides; a decision changes memory only by replaying its own records, so both are the same
 code. It waits for nothing: the shell appends the records and holds the answer back until they are durable. (Kafka:
@@ -51,7 +51,6 @@ class ShareConfig(NamedTuple):
 
     updates_per_snapshot: int = 500
     cold_snapshot_ms: int = 300_000
-    prune_ms: int = 300_000
     is_strict: bool = True
     """Negative epochs are refused, and a write does not move the start offset back: 4.4.0. False: as 4.3.1."""
 

@@ -1,4 +1,4 @@
-"""The state of a share partition <-> its records in `__share_group_state`. (Kafka: ShareCoordinatorRecordHelpers)
+"""The state of a share partition <-> its records in __share_group_state. (Kafka: ShareCoordinatorRecordHelpers)
 
 A snapshot replaces, an update merges, a snapshot without value removes.
 """
@@ -24,7 +24,7 @@ _VALUE_VERSION = 0
 
 
 class Record(NamedTuple):
-    """One record of `__share_group_state`; without a value it is a tombstone."""
+    """One record of __share_group_state; without a value it is a tombstone."""
 
     key: bytes
     value: bytes | None
@@ -79,8 +79,10 @@ def tombstone_of(key: ShareKey) -> Record:
 def read_record(record: Record) -> Loaded | None:
     """Decode the record; None for an unknown kind or version, and for an update without value.
 
-    Raises MalformedRequest. Deviation: an unknown kind or version in `__share_group_state` is passed over; Kafka's load
-    of the partition fails.
+    Raises MalformedRequest.
+
+    Deviation: Partita passes over an unknown kind or version in __share_group_state, where Kafka's load of the
+    partition fails.
     """
     reader = Reader(record.key)
     kind = reader.int16()
