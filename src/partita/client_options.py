@@ -1,7 +1,7 @@
 """The options that the consumer, the producer and the admin client share: finding brokers, connections, security.
 
 By Kafka's names with underscores, with Kafka's defaults and bounds (CommonClientConfigs); the security options also by
-the names that other clients have for them. `Secret` values print as `***`. What they mean together: `security.meaning`.
+the names that other clients have for them. `Secret` values print as `***`. Their joint meaning: `security.meaning`.
 """
 
 from __future__ import annotations

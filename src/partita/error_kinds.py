@@ -54,7 +54,7 @@ class MissingRightError(KafkaError):
 
     resource: ClassVar[str] = ""
     option: ClassVar[str] = ""
-    """How `partita acls add` names the resource."""
+    """Name of the resource in `partita acls add`."""
 
     def __init__(self, *told: str, operation: str = "", user: str | None = None) -> None:
         super().__init__(*told)

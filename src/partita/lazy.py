@@ -1,7 +1,7 @@
-"""What is made on first use: modules that most runs never need, and objects of a broker that may never be asked.
+"""Objects created on first use: modules that most runs never need, and objects of a broker that may never be asked.
 
 A start of the command line or of a broker takes as long as the modules that it imports. An import inside a function
-would hide from a reader what a file depends on; `later` says so at its head.
+would hide a dependency of the file; `later` says so at its head.
 """
 
 from __future__ import annotations

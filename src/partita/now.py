@@ -1,4 +1,4 @@
-"""Time as a parameter: what a decision may know about it.
+"""Time as a parameter: all that a decision knows of time.
 
 Pure code receives a `Now`; only shells own a `Clock`. Deadlines use `mono_ms`, stored timestamps `wall_ms`.
 """
@@ -16,7 +16,7 @@ class Now(NamedTuple):
 
 
 class Clock(Protocol):
-    """Where a shell gets its instants from."""
+    """Source of a shell's instants."""
 
     def now(self) -> Now:
         """This instant."""

@@ -207,7 +207,7 @@ _ANSWERS = {
 }
 
 ELSEWHERE = {name: answer for answer, names in _ANSWERS.items() for name in names.split()}
-"""Options of librdkafka, aiokafka and kafka-python that no client here has, and what does the same."""
+"""Options of librdkafka, aiokafka and kafka-python that no client here has, with their replacements."""
 _LIKE = 0.75
 
 

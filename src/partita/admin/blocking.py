@@ -1,4 +1,4 @@
-"""The blocking face of the admin client: the coroutines of AsyncAdmin, run on a loop in a thread of their own."""
+"""The blocking face of the admin client: the coroutines of AsyncAdmin, run on a loop in a separate thread."""
 
 from __future__ import annotations
 

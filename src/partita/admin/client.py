@@ -75,7 +75,7 @@ Isolation = Literal["read_uncommitted", "read_committed"]
 
 
 class _Notes:
-    """Takes the news of the cluster: logs it, and calls with it what `on_note` was given."""
+    """Logs news of the cluster and passes it to the function given to `on_note`."""
 
     heard: Callable[[Note], object] | None = None
 
@@ -232,7 +232,7 @@ class AsyncAdmin(AdminCalls):
     async def wait_for_topics(self, names: str | Iterable[str], *, timeout: float = 30.0) -> None:
         """Return once every node knows these topics and the leaders of their partitions, within `timeout` seconds.
 
-        Raises UnknownTopicOrPartitionError, or what else is lacking.
+        Raises UnknownTopicOrPartitionError, or the error of the last attempt.
         """
         await topics.wait_for_topics(self.cluster, names_of(names), int(timeout * 1000))
 
@@ -290,7 +290,7 @@ class AsyncAdmin(AdminCalls):
 
     @needs(cluster="ALTER")
     async def delete_acls(self, *wanted: AclFilter | AclBinding | str) -> list[AclBinding]:
-        """Remove the ACLs that filters select, or just these ACLs, and return what was removed."""
+        """Remove the ACLs that filters select, or just these ACLs, and return the removed ones."""
         return await access.delete_acls(self.cluster, access.filters(wanted))
 
     @needs(cluster="ALTER_CONFIGS")
@@ -305,7 +305,7 @@ class AsyncAdmin(AdminCalls):
     ) -> None:
         """Set quotas of a user, a client id, both, or an address: {"producer_byte_rate": 1_000_000}; None removes one.
 
-        A name that is None stands for everybody without a quota. Raises InvalidRequestError.
+        None as a name is the default. Raises InvalidRequestError.
         """
         whose = quota_calls.entity(user=user, client_id=client_id, ip=ip)
         await quota_calls.alter(self.cluster, whose, quotas, validate_only=validate_only)
@@ -359,7 +359,7 @@ class AsyncAdmin(AdminCalls):
     ) -> None:
         """Start moving partitions to these brokers, the preferred leader first; None cancels a move under way.
 
-        Raises KafkaError or SomeFailed. A cluster that copies data goes on after this returns; see
+        Raises KafkaError or SomeFailed. A cluster that copies data continues after this returns; see
         `list_partition_reassignments`.
         """
         await placement.move_replicas(self.cluster, replicas, timeout_ms=timeout_ms)
@@ -459,7 +459,7 @@ class AsyncAdmin(AdminCalls):
 
     @needs(transaction="WRITE")
     async def fence_producers(self, ids: str | Iterable[str]) -> dict[str, tuple[int, int]]:
-        """Fence the users of these transactional ids, abort what they left open; return each producer id and epoch."""
+        """Fence the users of these transactional ids, abort open transactions; return each producer id and epoch."""
         return {name: await transactions.fence_producer(self.cluster, name) for name in names_of(ids)}
 
     @needs(transaction="WRITE")
@@ -484,7 +484,7 @@ class AsyncAdmin(AdminCalls):
     async def abort_hanging_transaction(self, topic: str, partition: int, start_offset: int) -> ProducerDescription:
         """End the open transaction of a partition that begins at this offset, whatever its coordinator thinks.
 
-        Meant for what `find_hanging_transactions` finds. Raises ValueError when no transaction is open there.
+        Meant for results of `find_hanging_transactions`. Raises ValueError when no transaction is open there.
         """
         return await transactions.abort_hanging(self.cluster, (topic, partition), start_offset)
 
@@ -494,7 +494,7 @@ class AsyncAdmin(AdminCalls):
 
     @needs(group="DESCRIBE")
     async def describe_group(self, group_id: str) -> GroupDescription:
-        """State, assignor, coordinator, and members with what they hold. Raises GroupIdNotFoundError."""
+        """State, assignor, coordinator, and members with their partitions. Raises GroupIdNotFoundError."""
         return await groups.describe_group(self.cluster, group_id)
 
     @needs(group="DESCRIBE")
@@ -523,7 +523,7 @@ class AsyncAdmin(AdminCalls):
 
     @needs(group="DESCRIBE", topic="DESCRIBE")
     async def group_lag(self, group_id: str) -> list[PartitionLag]:
-        """How far the group is behind, partition by partition, and who reads it.
+        """Lag of the group and owner, partition by partition.
 
         Lag is the high watermark minus the committed offset; None where nothing is committed.
         """

@@ -52,7 +52,7 @@ class Target:
 
     @classmethod
     def offset(cls, offset: int) -> Target:
-        """This offset in every partition, within what its log holds."""
+        """This offset in every partition, bounded by its log."""
         return cls(Kind.OFFSET, offset)
 
     @classmethod

@@ -197,7 +197,7 @@ class CommittedOffset(Result):
 
 @dataclass(frozen=True, slots=True)
 class PartitionLag(Result):
-    """How far a group is behind on one partition. `lag` is the high watermark minus the committed offset."""
+    """Lag of a group on one partition. `lag` is the high watermark minus the committed offset."""
 
     topic: str
     partition: int

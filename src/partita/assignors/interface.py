@@ -76,7 +76,7 @@ class Assignor(ABC):
         return None
 
     def on_assignment(self, partitions: Sequence[TopicPartition], generation_id: int) -> None:  # noqa: B027
-        """Called on every member after a rebalance with what it was given and the new generation."""
+        """Called on every member after a rebalance with its assignment and the new generation."""
 
 
 def utf16_key(text: str) -> bytes:

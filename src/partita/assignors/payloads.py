@@ -1,4 +1,4 @@
-"""Bytes of the protocol type "consumer": what members send with JoinGroup and get back with SyncGroup.
+"""Bytes of the protocol type "consumer": the contents of JoinGroup and SyncGroup.
 
 A version above the highest known is read as the highest, trailing bytes ignored; a version below 0 is an error.
 Owned partitions are kept only for topics and numbers that can exist: a member's bytes are another machine's word.

@@ -87,7 +87,7 @@ class _Topic:
         self.racks_matter = racks_matter({rack for rack in self.member_racks.values() if rack}, self.racks)
 
     def room(self, member: str) -> int:
-        """How many more partitions the member may get."""
+        """Number of partitions that the member may still get."""
         return max(0, self.quota + (self.extras > 0) - len(self.given[member]))
 
     def is_near(self, member: str, partition: int) -> bool:

@@ -26,7 +26,7 @@ class StickyAssignor(Assignor):
         self._generation_id = -1
 
     def assign(self, metadata: TopicMetadata, subscriptions: Mapping[str, Subscription]) -> Assignment:
-        """Share as evenly as possible and let members keep what they have."""
+        """Share as evenly as possible and let members keep their partitions."""
         if not subscriptions:
             return {}
         sharing = Sharing(metadata, subscriptions)
@@ -42,7 +42,7 @@ class StickyAssignor(Assignor):
         return encode_user_data(self._last, self._generation_id)
 
     def on_assignment(self, partitions: Sequence[TopicPartition], generation_id: int) -> None:
-        """Remember what is owned now, for the next subscription."""
+        """Remember the owned partitions for the next subscription."""
         self._last = list(partitions)
         self._generation_id = generation_id
 

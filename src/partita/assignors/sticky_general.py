@@ -1,9 +1,9 @@
 """Sticky sharing when subscriptions differ: balanced as far as they allow, with few moves.
 
-What is free goes to the least loaded subscriber, most constrained partitions first. Then partitions move, one at a
-time, from a member to a subscriber that has at least two fewer, first the homeless ones: those not yet with a rightful
-owner. Every move makes the sum of the squared loads smaller, so it ends. (Kafka: AbstractStickyAssignor's general
-builder; same goals, own search.)
+Free partitions go to the least loaded subscriber, most constrained ones first. Then partitions move, one at a time,
+from a member to a subscriber that has at least two fewer, first the homeless ones: those not yet with a rightful owner.
+Every move makes the sum of the squared loads smaller, so it ends. (Kafka: AbstractStickyAssignor's general builder;
+same goals, own search.)
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def share_generally(sharing: Sharing) -> Shares:
 
 
 class _Search:
-    """The state of the search: per member what it holds by topic, and per topic its subscribers by load."""
+    """The state of the search: per member its partitions by topic, and per topic its subscribers by load."""
 
     def __init__(self, sharing: Sharing) -> None:
         self.sharing = sharing

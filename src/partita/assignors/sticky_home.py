@@ -11,7 +11,7 @@ from partita.assignors.sticky_sharing import Shares, Sharing
 
 
 def send_home(sharing: Sharing, shares: Shares, topics_of: list[set[int]] | None = None) -> None:
-    """Bring partitions home, in place. `topics_of`: what each member may own, if not all may own all."""
+    """Bring partitions home, in place. `topics_of`: the topics that each member may own, if not all."""
     home = sharing.homes(topics_of)
     away = [
         (number, holder) for holder, share in enumerate(shares) for number in share if home[number] not in (holder, -1)
@@ -46,5 +46,5 @@ def _may(member: int, number: int, sharing: Sharing, topics_of: list[set[int]] |
 
 
 def _cost(sharing: Sharing, number: int, giver: int, taker: int) -> int:
-    """How many near replicas the move loses: 1, 0, or -1 for one won."""
+    """Number of near replicas that the move loses: 1, 0, or -1 for one won."""
     return sharing.is_far(taker, number) - sharing.is_far(giver, number)

@@ -1,6 +1,6 @@
-"""Sticky sharing when all members subscribe to the same topics: everybody gets the same number, or one more.
+"""Sticky sharing when all members subscribe to the same topics: all members get the same number, or one more.
 
-Members keep what they own up to their quota; the rest is dealt to those below it. Linear in partitions but for
+Members keep their partitions up to their quota; the rest is dealt to those below it. Linear in partitions but for
 sorting. (Kafka: AbstractStickyAssignor.ConstrainedAssignmentBuilder.)
 """
 

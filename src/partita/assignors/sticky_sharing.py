@@ -1,4 +1,4 @@
-"""The sticky assignors' problem in whole numbers: members, partitions, and who rightly owns what.
+"""The sticky assignors' problem in whole numbers: members, partitions, and rightful owners.
 
 Partitions are numbered through in order of (topic, partition), members in order of their ids; shares are lists of
 these numbers. Of several claims on a partition the highest generation wins; equal ones void each other.
@@ -21,7 +21,7 @@ Claim: TypeAlias = tuple[list[int], int]
 
 
 class Sharing:
-    """One sharing-out: what there is, who may have it, and who had it."""
+    """One sharing-out: partitions, subscribers, and previous owners."""
 
     __slots__ = (
         "_firsts",

@@ -21,7 +21,7 @@ class UniformAssignor(Assignor):
     name: ClassVar[str] = "uniform"
 
     def assign(self, metadata: TopicMetadata, subscriptions: Mapping[str, Subscription]) -> Assignment:
-        """Share as evenly as possible and let members keep what was meant for them before."""
+        """Share as evenly as possible and let members keep their previous target."""
         if not subscriptions:
             return {}
         sharing = Sharing(TopicMetadata(metadata.partition_counts), subscriptions)

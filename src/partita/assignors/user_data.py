@@ -1,5 +1,5 @@
 # cython: boundscheck=False, wraparound=False, cdivision=True, freethreading_compatible=True
-"""The user data of the sticky assignor: what a member was last given, and in which generation.
+"""The user data of the sticky assignor: the last assignment of a member and its generation.
 
 The leader reads one for every member, so reading is compiled by Cython when a compiler is there (its types:
 user_data.pxd); the same file runs uncompiled. (Kafka: StickyAssignor's schemas.)

@@ -105,7 +105,7 @@ class Broker:
         await asyncio.get_running_loop().run_in_executor(None, self.stop)
 
     def start(self) -> None:
-        """Start, and return when clients can connect. Raises StartError with one line that says what to do."""
+        """Start, and return when clients can connect. Raises StartError with one line that names the cure."""
         if self._thread is not None:
             raise StartError("this broker runs already")
         started = threading.Event()
@@ -178,7 +178,7 @@ class Broker:
 
     @property
     def admin_port(self) -> int | None:
-        """Where the control verbs listen, also if `admin_port=0` left the choice to the system; None without them."""
+        """Port of the control verbs, also if `admin_port=0` left the choice to the system; None without them."""
         return self.running.admin_port
 
     @property

@@ -2,7 +2,7 @@
 
 Each node has its own listeners; leadership of partitions, `__consumer_offsets` included, moves between them. This is
 state and the rules of leadership only: `partita.broker.running` starts and stops what serves it. Many machines are
-Apache Kafka's job. Mirrors what KRaft's controller decides (ReplicationControlManager).
+Apache Kafka's job. Mirrors the decisions of KRaft's controller (ReplicationControlManager).
 """
 
 from __future__ import annotations
@@ -38,12 +38,12 @@ class Node:
     def __init__(self, node_id: int) -> None:
         self.node_id = node_id
         self.endpoints: dict[str, Endpoint] = {}
-        """Where clients find it, by listener; the first listener comes first."""
+        """Address for clients, by listener; the first listener comes first."""
         self.is_alive = False
 
     @property
     def endpoint(self) -> Endpoint:
-        """Where clients find it on its first listener."""
+        """Address for clients on its first listener."""
         return next(iter(self.endpoints.values()))
 
 

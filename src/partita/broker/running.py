@@ -103,7 +103,7 @@ class RunningBroker:
         self.is_complete = False
         """Whether everything has started; set by the caller of `start`."""
         self.events = EventLog(self.cluster, self.cluster.loop.time)
-        """The log of what happens."""
+        """The log of events."""
         self._listeners: dict[int, list[Listener]] = {}
         self._kept_ports: dict[int, list[socket.socket]] = {}
         """Bound for nodes that are stopped."""
@@ -226,7 +226,7 @@ class RunningBroker:
         self.cluster.notes.control("node started", node=node_id)
 
     def advance_clock(self, ms: int) -> None:
-        """Let the broker's clock jump forward; what became due happens now: sessions, waiting requests, retention."""
+        """Let the broker's clock jump forward; run due work now: sessions, waiting requests, retention."""
         self.cluster.clock.advance(ms)
         self.services.clock_jumped()
         self.upkeep.retain_now()

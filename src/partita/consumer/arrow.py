@@ -39,7 +39,7 @@ Decode = Literal["bytes", "str", "json"] | ToArrow
 
 @dataclass(frozen=True, slots=True)
 class DecodeAs:
-    """How `poll_arrow` hands over: what keys and values become, and which columns there are."""
+    """Conversions and columns of `poll_arrow`."""
 
     key: Decode = "bytes"
     value: Decode = "bytes"
@@ -87,7 +87,7 @@ def _decoded(column: pa.Array, kind: Decode, how: DecodeAs) -> pa.Array:
 
 
 def _first_bad(column: pa.Array, kind: Decode, how: DecodeAs, error: Exception) -> tuple[int, Exception]:
-    """The first row up to which the column cannot be decoded, and what is wrong there; found by halving."""
+    """The first row that cannot be decoded, and its error; found by halving."""
     good, bad = 0, len(column)
     while bad - good > 1:
         middle = (good + bad) // 2

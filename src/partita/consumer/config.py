@@ -116,7 +116,7 @@ class ConsumerConfig:
 
     @classmethod
     def of(cls, config: Mapping[str, Any] | None = None, /, **options: Any) -> ConsumerConfig:
-        """Check everything. Raises ConfigError, naming the option, what came and what would be right."""
+        """Check everything. Raises ConfigError with the option, its value and the valid ones."""
         given = {name.replace(".", "_") for name in (*(config or {}), *options)}
         values = check_options(OPTIONS, options, config)
         _follow_backoff(values, given)

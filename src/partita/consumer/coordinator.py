@@ -1,4 +1,4 @@
-"""Where the group's coordinator is: looked up when it is needed, forgotten when it fails (consumer.md 5.1).
+"""Location of the group's coordinator: looked up when it is needed, forgotten when it fails (consumer.md 5.1).
 
 One lookup in flight at most; failures are repeated with back-off. A final error is reported once per lookup that
 failed, and the next lookup may succeed. `drops` names the connections the shell has to cut, so that their requests
@@ -46,7 +46,7 @@ class Coordinator:
         self._again_ms = int(config.values["reconnect_backoff_ms"])
 
     def error_since(self, failed_count: int) -> KafkaError | None:
-        """The final error of the last lookup, if it failed after `failed_count` was what it is given as."""
+        """The final error of the last lookup, if it failed after `failed_count` had the given value."""
         return self._error if self.failed_count > failed_count else None
 
     def take_error(self) -> KafkaError | None:

@@ -105,7 +105,7 @@ class ConsumerCore:
     # The shell's side
 
     def poll(self, now: Now) -> Poll:
-        """One turn of every part: what to send now, and when to come again."""
+        """Let every part act once; return the requests to send now and the time of the next turn."""
         self._pass_facts_along(now)
         self.membership.is_awaited = self.commits.awaits_round
         poll = self.membership.poll(now)
@@ -179,7 +179,7 @@ class ConsumerCore:
         self.membership.app_polling = False
 
     def end_poll(self, now: Now) -> None:
-        """The application has left its poll: no commit and no rebalance of its own until the next one."""
+        """Note that the application has left its poll: no automatic commit and no rebalance until the next one."""
         self.membership.app_polling = False
 
     def next_error(self) -> BaseException | None:
@@ -216,13 +216,13 @@ class ConsumerCore:
         self._pass_facts_along(now)
 
     def collect(self, max_records: int) -> Collected:
-        """Take up to `max_records` from what was fetched, and move the positions behind them."""
+        """Take up to `max_records` fetched records, and move the positions behind them."""
         return self.buffer.collect(max_records)
 
     # Facts
 
     def offsets_to_commit(self) -> dict[TopicPartition, OffsetAndMetadata]:
-        """The offsets a bare commit commits: the application's positions, or the ends of what is done without gaps."""
+        """Offsets of a bare commit: the application's positions, or the ends of records done without gaps."""
         if self.config.commit_done_only:
             return self.done.committable(self.subscription.assignment)
         return {
@@ -258,7 +258,7 @@ class ConsumerCore:
                 state.high_watermark = offset
 
     def _asker(self) -> Asker:
-        """As whom committed offsets are asked for."""
+        """Identity for requests of committed offsets."""
         member = self.member
         if not member.by_epochs or not member.subscription.is_group or member.generation.is_none:
             return NOBODY
@@ -280,7 +280,7 @@ class ConsumerCore:
                     self.learn_end(tp, found.offset)
 
     def _pass_facts_along(self, now: Now) -> None:
-        """The one place where what one part learned reaches the others."""
+        """Pass facts from one part to the others; nothing else does."""
         if self._seen_metadata != self.metadata.updates:
             self._seen_metadata = self.metadata.updates
             self._match_pattern()

@@ -16,7 +16,7 @@ from partita.options import ConfigError, check_arguments
 
 Headers: TypeAlias = tuple[tuple[str, bytes | None], ...]
 Deserializer: TypeAlias = Callable[[str, Headers, bytes | None], Any]
-"""`Any`: what a deserializer gives is the user's own type, which `From` carries to type checkers."""
+"""`Any`: a deserializer returns the user's own type, which `From` carries to type checkers."""
 
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
@@ -26,7 +26,7 @@ class DeserializesTo(Protocol[T_co]):
     """An object that turns the bytes of a key or value into a T; it is called for null too, as in Kafka."""
 
     def deserialize(self, topic: str, headers: Headers, data: bytes | None, /) -> T_co:
-        """The object; raises what is wrong with the bytes."""
+        """The object; raises an error for invalid bytes."""
 
 
 From: TypeAlias = Callable[[bytes], T] | DeserializesTo[T]
@@ -34,7 +34,7 @@ From: TypeAlias = Callable[[bytes], T] | DeserializesTo[T]
 
 
 class Named(Protocol[T_co]):
-    """A name, such as "json": any text. Type checkers cannot see of what type the objects are, so it is Any.
+    """A name, such as "json": any text. Type checkers cannot see the type of the objects, so it is Any.
 
     A protocol does this in one signature, where overloads would repeat all options in a checker's every answer.
     """

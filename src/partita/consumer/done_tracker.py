@@ -1,4 +1,4 @@
-"""Which records are done, when work finishes out of order: only a prefix without gaps may be committed.
+"""Records that are done, when work finishes out of order: only a prefix without gaps may be committed.
 
 Every record handed out is noted; `done(record)` crosses it off. What may be committed for a partition is the first
 offset not done yet.

@@ -125,7 +125,7 @@ class RecordDeserializationError(ConsumerError):
 
 
 def is_outage(cause: BaseException | None) -> bool:
-    """Whether an error of a deserializer is retriable: then it says nothing of the record."""
+    """Whether an error of a deserializer is retriable: then it says nothing about the record."""
     return bool(getattr(cause, "retriable", False))
 
 

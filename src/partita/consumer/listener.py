@@ -35,7 +35,7 @@ LOST = ("on_partitions_lost", "on_lost")
 class AnyListener:
     """Calls an object of whatever class by the names that clients have for these methods; the first one counts.
 
-    The object is looked at anew for each call, so methods may be set on it at any time. The empty ones of
+    The object is inspected for each call, so methods may be set on it at any time. The empty ones of
     `RebalanceListener` do not count. Lost partitions go to the method for revoked ones unless there is one for them.
     """
 

@@ -20,7 +20,7 @@ from partita.protocol.metadata_view import MetadataView, TopicView
 
 
 class Metadata:
-    """`view` is what is known; `request_update()` asks for more; `updates` counts answers."""
+    """`view` is the known metadata; `request_update()` asks for more; `updates` counts answers."""
 
     def __init__(self, config: ConsumerConfig, uniform: Callable[[float, float], float]) -> None:
         self.view = MetadataView()
@@ -53,7 +53,7 @@ class Metadata:
         return self._topics is None and self._answered is None
 
     def want_topics(self, topics: frozenset[str] | None) -> None:
-        """Which topics to ask for from now on; None is all of them. New ones are asked for at once."""
+        """Set the topics to ask for from now on; None is all of them. New ones are asked for at once."""
         if topics == self._topics:
             return
         before = self._topics

@@ -46,7 +46,7 @@ class Position:
 
 @dataclass(frozen=True, slots=True)
 class Reset:
-    """Where to go without a position: a ListOffsets timestamp, or a duration back from now."""
+    """Start of a partition without a position: a ListOffsets timestamp, or a duration back from now."""
 
     name: str
     timestamp: int = 0
@@ -63,7 +63,7 @@ LATEST = Reset("latest", -1)
 
 @dataclass(slots=True, eq=False)
 class InHand:
-    """Where the application stands inside records that it took and has not finished.
+    """Place of the application inside records that it has not finished.
 
     So many of `records` were `given` to it, and so many of these it has `passed`: one less while it works on the last.
     Before any, it stands at `start`.
@@ -94,7 +94,7 @@ class InHand:
 
 
 class Moves:
-    """How often the partitions of one assignment have changed their state."""
+    """Number of state changes of one assignment's partitions."""
 
     __slots__ = ("count",)
 
@@ -184,14 +184,14 @@ class PartitionState:
         return self.position.offset if self.state is FETCHING and self.position is not None else None
 
     def renewed(self) -> PartitionState:
-        """Without position; what the application and the group have said of the partition stands."""
+        """Without position; requests of the application and the group stay."""
         fresh = PartitionState(self.moves)
         fresh.is_paused, fresh.pending_revocation = self.is_paused, self.pending_revocation
         fresh.awaits_callback = self.awaits_callback
         return fresh
 
     def seek(self, position: Position) -> None:
-        """Take this position as valid, without asking anybody."""
+        """Take this position as valid, without a request."""
         if self._move(FETCHING):
             self.position = position
             self.reset = None

@@ -15,7 +15,7 @@ from partita.protocol.error_codes import ErrorCode
 
 
 class Reaction(Enum):
-    """The verbs of the table. The value says what the verb does."""
+    """The verbs of the table. The value describes the verb."""
 
     TAKE = "use the answer"
     IGNORE = "do nothing"

@@ -72,7 +72,7 @@ class ConsumerRecords(Generic[K, V]):
         return [r for tp, records in self._by_partition.items() if tp.topic == topic for r in records]
 
     def counts(self) -> dict[str, int]:
-        """How many records of each topic."""
+        """Number of records of each topic."""
         found: dict[str, int] = {}
         for tp, records in self._by_partition.items():
             found[tp.topic] = found.get(tp.topic, 0) + len(records)

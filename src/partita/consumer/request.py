@@ -20,7 +20,7 @@ FOREVER_MS = 3_600_000
 
 
 class Part(Protocol):
-    """One concern of the consumer: decides what to ask, learns what came back."""
+    """One concern of the consumer: decides on requests and takes in their answers."""
 
     def poll(self, now: Now) -> Poll:
         """Return the requests to send now, and how long the shell may wait before it polls again."""

@@ -17,7 +17,7 @@ from partita.offsets.topic_partition import TopicPartition
 
 
 class SubscriptionType(Enum):
-    """How the application said what it wants to read."""
+    """Form of the subscription."""
 
     NONE = "none"
     AUTO_TOPICS = "subscribe(topics)"
@@ -132,7 +132,7 @@ class Subscription:
         self._install(partitions)
 
     def assign_by_group(self, partitions: Iterable[TopicPartition], *, await_callback: bool) -> None:
-        """Install what the group gave; partitions kept keep their state, new ones wait for the callback."""
+        """Install the group's assignment; partitions kept keep their state, new ones wait for the callback."""
         before = self.assignment
         self._install(partitions)
         for tp, state in self.assignment.items():

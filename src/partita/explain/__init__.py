@@ -1,7 +1,6 @@
-"""Why a group rebalanced and what it cost: facts in, one account per rebalance out. Pure.
+"""Causes and costs of a group's rebalances: facts in, one account per rebalance out. Pure.
 
-`partita.explain.facts` is what goes in, `partita.explain.account` is what comes out, `explain` leads from one to the
-other.
+`explain` turns `partita.explain.facts` into `partita.explain.account`.
 """
 
 from partita.explain.account import Account

@@ -57,7 +57,7 @@ class Unread:
 
     @property
     def ms(self) -> int | None:
-        """How long, if it is over."""
+        """Duration, if it is over."""
         return None if self.to_ms is None else self.to_ms - self.from_ms
 
 
@@ -115,7 +115,7 @@ class Account:
     advice: str = ""
     """One sentence, or empty if there is nothing to do."""
     places: tuple[str, ...] = ()
-    """Where the records or notes stand that this rests on."""
+    """Source records or notes."""
 
     @property
     def cause(self) -> Cause:

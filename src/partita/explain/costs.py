@@ -108,7 +108,7 @@ def _span(
 
 
 def keeps_reading(after: Assigned) -> bool:
-    """Do members read on what they keep: KIP-848 groups, and classic ones with a cooperative assignor?"""
+    """Do members keep reading their partitions: KIP-848 groups, and classic ones with a cooperative assignor?"""
     return after.is_incremental or "cooperative" in (after.protocol or "")
 
 
@@ -127,7 +127,7 @@ def _stopped(step: Step, owner: Member, committed_ms: int | None, causes: Sequen
 
 
 def _gained(ends: Commits | None, from_ms: int, to_ms: int | None) -> int | None:
-    """How many records came meanwhile, by the ends of the log that were seen around that time."""
+    """Number of records that came meanwhile, by the log ends seen around that time."""
     if ends is None or to_ms is None:
         return None
     begin, end = _at(ends, from_ms), _at(ends, to_ms)

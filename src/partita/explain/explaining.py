@@ -17,7 +17,7 @@ from partita.explain.story import headline_of, story_of
 from partita.explain.wording import names_of, short_id, shortened
 
 PATTERNS_LOOK_BACK = 200
-"""How many rebalances before one are looked at for patterns."""
+"""Number of earlier rebalances that patterns look at."""
 
 
 def explain(facts: Iterable[Fact]) -> tuple[Account, ...]:

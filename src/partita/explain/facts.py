@@ -17,7 +17,7 @@ Partition: TypeAlias = tuple[str, int]
 
 
 class Sure(Enum):
-    """Where a statement comes from, best first."""
+    """Source of a statement, best first."""
 
     TOLD = "told"
     """The coordinator said so in its notes."""
@@ -31,7 +31,7 @@ class Sure(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """A member as of one generation. What a source does not say is None, an empty text or an empty tuple."""
+    """A member as of one generation. Unknown values are None, an empty text or an empty tuple."""
 
     member_id: str
     client_id: str = ""
@@ -87,11 +87,11 @@ class Assigned:
     is_abandoned: bool = False
     """Members received the generation, but it was never assigned."""
     is_incremental: bool = False
-    """A KIP-848 group: members keep reading what they keep, and no phase waits for all of them."""
+    """A KIP-848 group: members keep reading kept partitions, and no phase waits for all of them."""
     topics_hash: int | None = None
     """Of a KIP-848 group: a hash of the topics that it subscribes to and their partitions; None if it is not known."""
     place: str = ""
-    """Where it stands, for a person who wants to look: a note's number, or a partition and an offset."""
+    """Source of the fact: a note's number, or a partition and an offset."""
 
 
 @dataclass(frozen=True, slots=True)

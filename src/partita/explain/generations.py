@@ -1,4 +1,4 @@
-"""Facts to steps: each completed generation of a group beside the one before it, with what happened meanwhile."""
+"""Facts to steps: each completed generation of a group beside the previous one, with the events in between."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ class History:
     forgotten: tuple[Forgotten, ...] = ()
     commits: Mapping[Partition, Commits] = field(default_factory=dict)
     ends: Mapping[Partition, Commits] = field(default_factory=dict)
-    """Where logs ended at which time."""
+    """Log ends by time."""
     counts: tuple[PartitionsCounted, ...] = ()
 
     def steps(self) -> tuple[Step, ...]:
@@ -128,7 +128,7 @@ class History:
 
 
 def histories(facts: Iterable[Fact]) -> list[History]:
-    """The facts sorted out by group; what concerns all groups is in each."""
+    """The facts sorted out by group; facts about all groups are in each."""
     assigned: dict[str, list[Assigned]] = defaultdict(list)
     replaced: dict[str, list[Replaced]] = defaultdict(list)
     forgotten: dict[str, list[Forgotten]] = defaultdict(list)

@@ -1,4 +1,4 @@
-"""Which partitions have another owner after a rebalance, and which of these moves balance did not ask for."""
+"""Partitions with another owner after a rebalance, and moves that balance did not require."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from partita.explain.facts import Assigned, Member, Partition
 
 
 def identity(member: Member) -> str:
-    """Who a member is across its member ids: a static member stays the same when its process is replaced."""
+    """Identity of a member across its member ids: a static member stays the same when its process is replaced."""
     return member.member_id if member.instance_id is None else f"static:{member.instance_id}"
 
 
 def owners_of(assigned: Assigned | None) -> dict[Partition, Member]:
-    """Who holds each partition in this generation."""
+    """Owner of each partition in this generation."""
     members = () if assigned is None else assigned.members
     return {partition: member for member in members for partition in member.partitions}
 
@@ -45,7 +45,7 @@ def _name(member: Member | None, names: dict[str, str]) -> str:
 
 
 def _surplus(before: Assigned | None, after: Assigned) -> dict[str, int] | None:
-    """How many partitions each member of both generations had above its fair share of now.
+    """Partitions of each member of both generations above its present fair share.
 
     None if members subscribe to different topics, or it is not known to what: then every move counts as needed.
     """

@@ -70,7 +70,7 @@ def _names(causes: Sequence[Cause]) -> list[str]:
 
 
 def _say(causes: Sequence[Cause], text: str) -> str:
-    """The members and what they did; `{one|several}` in the text agrees with their number."""
+    """The members and their actions; `{one|several}` in the text agrees with their number."""
     names = _names(causes)
     return f"{listed(names)} {agree(text, len(names))}"
 

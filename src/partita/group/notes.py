@@ -66,7 +66,7 @@ class Rebalanced(NamedTuple):
     sync_phase_ms: int
     wall_ms: int
     held: tuple[MemberHeld, ...] = ()
-    """Its members and what they hold; `MEMBERS_TOLD_MAX` of them at most."""
+    """Its members and their partitions; `MEMBERS_TOLD_MAX` of them at most."""
 
 
 class MemberGone(NamedTuple):

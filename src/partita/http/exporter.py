@@ -31,7 +31,7 @@ class MetricsServer:
 
     def __init__(self, clients: Iterable[HasMetrics]) -> None:
         self.clients: list[HasMetrics] = list(clients)
-        """Whose metrics are served; may be changed at any time."""
+        """Clients whose metrics are served; may be changed at any time."""
         self.port = 0
         self.host = ""
         self._silent: set[int] = set()
@@ -43,7 +43,7 @@ class MetricsServer:
 
     @property
     def url(self) -> str:
-        """Where Prometheus finds the page."""
+        """Address of the page for Prometheus."""
         return f"http://{self.host}:{self.port}/metrics"
 
     def start(self, host: str, port: int) -> None:

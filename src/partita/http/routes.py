@@ -11,7 +11,7 @@ JSON_LINES = "application/jsonl"
 EVENTS = "text/event-stream"
 PROMETHEUS = "text/plain; version=0.0.4; charset=utf-8"
 BELOW = "/*"
-"""How the path of a route ends that stands for everything below it."""
+"""End of the path of a route for everything below it."""
 
 
 class HttpError(Exception):
@@ -66,7 +66,7 @@ class Route(NamedTuple):
 
 
 def find(routes: Sequence[Route], request: Request) -> Answer:
-    """Who answers. Raises HttpError: 404 says which paths there are, 405 which methods the path has."""
+    """The answering coroutine. Raises HttpError: 404 says which paths there are, 405 which methods the path has."""
     of_path = [route for route in routes if route.serves(request.path)]
     if not of_path:
         raise HttpError(HTTPStatus.NOT_FOUND, f"no {request.path}; there are {', '.join(map(str, routes))}")

@@ -27,12 +27,12 @@ HEAD_BYTES_MAX = 16 * 1024
 BODY_BYTES_MAX = 64 * 1024
 READ_BYTES = 16 * 1024
 REQUEST_WITHIN_SECONDS = 10.0
-"""How long a request may take to arrive; a connection without a request is closed after this time, too."""
+"""Time for a request to arrive; a connection without a request is closed after this time, too."""
 ANSWER_WITHIN_SECONDS = 30.0
 TAKEN_WITHIN_SECONDS = 30.0
-"""How long a client may take to receive an answer."""
+"""Time for a client to receive an answer."""
 LINGER_SECONDS = 1.0
-"""How long a refused client is listened to, so that its own sending does not destroy the answer on its way."""
+"""Time that a refused client is read from, so that its sending does not destroy the answer."""
 FAILURES_MAX, FAILURES_WITHIN_SECONDS = 10, 10.0
 """So many failures of ours are logged within so many seconds, as those of the broker's requests are."""
 ONCE = frozenset({"authorization", "content-type", "origin"})
@@ -74,7 +74,7 @@ class HttpServer:
 
     @property
     def count(self) -> int:
-        """How many connections there are."""
+        """Number of connections."""
         return len(self._connections)
 
     async def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -173,7 +173,7 @@ class _Connection:
             raise HttpError(HTTPStatus.INTERNAL_SERVER_ERROR, what) from error
 
     async def _request(self) -> Request | None:
-        """The next request with its body; None when the client has closed. Raises HttpError for what is refused."""
+        """The next request with its body; None when the client has closed. Raises HttpError for a refused request."""
         head = await self._event()
         if not isinstance(head, h11.Request):
             return None

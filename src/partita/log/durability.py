@@ -11,7 +11,7 @@ from enum import Enum
 OS_SYNC_MS = 1000
 OS_SYNC_BYTES = 8 << 20
 GROUP_COMMIT_MS = 2
-"""How long the first append of a group waits for others; the whole window stays below 5 ms on an idle disk."""
+"""Time that the first append of a group waits for others; the whole window stays below 5 ms on an idle disk."""
 
 
 class Durability(Enum):

@@ -1,8 +1,8 @@
-"""Recovery of a log at start: which files count, where the log ends, and what was lost.
+"""Recovery of a log at start: valid files, the end of the log, and losses.
 
 A segment whose index matches its size was synced and is trusted; any other is checked batch by batch and cut at the
-first invalid one, and nothing after the cut survives, so that the log is a prefix of what was appended (D2). Running it
-again changes nothing. What it changed becomes durable with the log's first sync. Upstream: LogLoader.
+first invalid one, and nothing after the cut survives, so that the log is a prefix of the appended one (D2). Running it
+again changes nothing. Its changes become durable with the log's first sync. Upstream: LogLoader.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""All metrics of one client or broker: which exist, what they are called, and what they are now.
+"""All metrics of one client or broker: names and present values.
 
 A table says per sensor which of Kafka's metrics are read from it; registering a row makes them exist, with NaN or 0
 before anything is recorded. `read` gives them by name, `prometheus` as text with TYPE and HELP, under the names that
@@ -33,7 +33,7 @@ class How(Enum):
 
 
 class Row(NamedTuple):
-    """One metric of a sensor: its name, how it is read, and what it means."""
+    """One metric of a sensor: its name, statistic and meaning."""
 
     name: str
     how: How

@@ -21,7 +21,7 @@ class Sampled(NamedTuple):
 
 
 class _Window:
-    """One window: what was recorded in it, and when."""
+    """One window: the recorded values with their times."""
 
     __slots__ = ("count", "last_ms", "least", "most", "start_ms", "total")
 

@@ -1,4 +1,4 @@
-"""How the connections of one client are made trustworthy: TLS contexts and the login, shared by all of them."""
+"""Security of the connections of one client: TLS contexts and the login, shared by all of them."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Access:
         return None if self._tls is None else self._tls.context()
 
     def close(self) -> None:
-        """End what runs beside the connections: the renewal of a token."""
+        """End the work beside the connections: the renewal of a token."""
         if self.login is not None:
             self.login.close()
 

@@ -23,7 +23,7 @@ Heard = Callable[[str, str, dict[str, Any]], None]
 
 
 class Broker(NamedTuple):
-    """Where a connection leads: to a node, or to a bootstrap server whose node id is not known."""
+    """Destination of a connection: to a node, or to a bootstrap server whose node id is not known."""
 
     key: Hashable
     node_id: int | None

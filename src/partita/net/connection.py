@@ -2,7 +2,7 @@
 
 `Connection.open` connects and asks ApiVersions; `send` awaits one answer, `post` returns a future. Whatever goes wrong
 on the wire (reset, timeout, an answer that makes no sense) closes the connection and fails everything waiting with
-`Disconnected`; what to do then is the caller's affair. (Kafka: NetworkClient, Selector.)
+`Disconnected`; the caller decides what follows. (Kafka: NetworkClient, Selector.)
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ class Connection(asyncio.BufferedProtocol):
         self.throttled: Callable[[int], None] | None = None
         """Hears for how many ms the broker asks to be sent nothing."""
         self.traffic: Traffic | None = None
-        """Where traffic is counted, if anywhere."""
+        """Counter of traffic, if any."""
         self._config = config
         self._loop = asyncio.get_running_loop()
         self._frames = FrameReceiver(config.response_max_bytes)
@@ -201,7 +201,7 @@ class Connection(asyncio.BufferedProtocol):
 
     @property
     def in_flight_count(self) -> int:
-        """How many requests wait for their answers."""
+        """Number of unanswered requests."""
         return len(self._in_flight)
 
     def version_for(self, message: Request[Any], max_version: int | None = None) -> int:
@@ -388,7 +388,7 @@ class Connection(asyncio.BufferedProtocol):
                 sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, self._config.receive_buffer_bytes)
 
     def get_buffer(self, sizehint: int) -> memoryview:
-        """Where the next bytes are to be put. (asyncio)"""
+        """Buffer for the next bytes. (asyncio)"""
         return self._frames.buffer()
 
     def buffer_updated(self, nbytes: int) -> None:

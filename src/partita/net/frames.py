@@ -35,7 +35,7 @@ class FrameReceiver:
         self._spares: list[bytearray] = []
 
     def buffer(self) -> memoryview:
-        """Where the next bytes are to be put; never empty."""
+        """Buffer for the next bytes; never empty."""
         large = self._large
         if large is None:
             return memoryview(self._shared)[self._filled :]

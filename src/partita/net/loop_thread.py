@@ -49,7 +49,7 @@ class LoopThread:
         return os.getpid() != self._pid
 
     def run(self, coroutine: Coroutine[Any, Any, T], timeout: float | None = None) -> T:
-        """The coroutine's result; what it raises is raised here. TimeoutError (and cancelled) after `timeout` s."""
+        """The coroutine's result; its error is raised here. TimeoutError (and cancelled) after `timeout` s."""
         if self.is_forked:
             coroutine.close()
             raise RuntimeError(f"this client was made before the process forked (in process {self._pid}); {AFTER_FORK}")
@@ -79,7 +79,7 @@ class LoopThread:
             self.loop.call_soon_threadsafe(function)
 
     def stop(self) -> None:
-        """Cancel what still runs, end the thread and close the loop. May be called again, and on the loop itself."""
+        """Cancel running tasks, end the thread and close the loop. May be called again, and on the loop itself."""
         if not self._thread.is_alive() or self.is_forked:
             return
         self._is_stopping = True
@@ -120,7 +120,7 @@ def run_unendingly(loop: asyncio.AbstractEventLoop, is_over: Callable[[], bool])
     """Run the loop in a client's own thread until it is stopped.
 
     `sys.exit()` in a callback ends a loop, and with it the thread, but not the program: so it is logged, and the loop
-    goes on with what else is due. Raises what breaks the loop itself.
+    continues. Raises an error of the loop itself.
     """
     asyncio.set_event_loop(loop)
     _OURS.is_ours = True

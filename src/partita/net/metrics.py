@@ -114,7 +114,7 @@ class NetworkMetrics:
         self._thread.runs_on(thread_id)
 
     def traffic(self, key: Hashable) -> Traffic:
-        """Where the connection with this key of a pool records."""
+        """Sensor of the connection with this key of a pool."""
         node_id = f"node-{_node_number(key)}"
         traffic = self._nodes.get(node_id)
         if traffic is None:
@@ -126,7 +126,7 @@ class NetworkMetrics:
 
 
 class ThreadTimes:
-    """How long a thread worked and how long it waited, by its CPU clock. NaN where the system has no such clock."""
+    """Working and waiting time of a thread, by its CPU clock. NaN where the system has no such clock."""
 
     def __init__(self, wake_ups: Callable[[], int]) -> None:
         self._wake_ups = wake_ups

@@ -45,7 +45,7 @@ class _Slot:
     explanation: AuthenticationError | None = None
     opening: asyncio.Task[Connection] | None = field(default=None)
     waiting: int = 0
-    """How many callers wait for the opening."""
+    """Number of callers that wait for the opening."""
     attempt: Connection | None = None
     """The connection that is being opened, until it is open."""
     trouble: str = ""
@@ -64,7 +64,7 @@ class ConnectionPool:
         self.config = config
         self._access = access or Access(config.security)
         self.metrics: NetworkMetrics | None = None
-        """Where connections and their traffic are counted, if anywhere; set it before the first connection."""
+        """Counter of connections and their traffic, if any; set it before the first connection."""
         self.news = BrokerNews()
         """Reports of brokers that are needed and cannot be reached, that go and come back, and that throttle."""
         self._slots: dict[Hashable, _Slot] = {}
@@ -80,7 +80,7 @@ class ConnectionPool:
         return slot.connection
 
     def wait_ms(self, key: Hashable) -> float:
-        """How long `key` is still in back-off; 0 when a connection may be tried."""
+        """Remaining back-off of `key`; 0 when a connection may be tried."""
         slot = self._slots.get(key)
         if slot is None:
             return 0.0
@@ -228,7 +228,7 @@ class ConnectionPool:
                 attempt.cancel()
 
     def _let_go(self, losers: Mapping[asyncio.Task[Connection], Candidate]) -> None:
-        """Another was first: close what was opened for these alone."""
+        """Another was first: close connections opened for these alone."""
         for attempt, (key, _, _) in losers.items():
             attempt.add_done_callback(partial(self._drop_unused, key))
 
@@ -300,11 +300,11 @@ class ConnectionPool:
 
     @property
     def open_count(self) -> int:
-        """How many connections are open."""
+        """Number of open connections."""
         return len(self._open_ones())
 
     def in_flight_count(self, key: Hashable) -> int:
-        """How many requests wait for an answer on this connection; 0 when it is not open."""
+        """Number of unanswered requests on this connection; 0 when it is not open."""
         connection = self.open_connection(key)
         return 0 if connection is None else connection.in_flight_count
 

@@ -1,1 +1,1 @@
-"""Watching a cluster from outside: what was seen of its nodes, topics, groups and transactions, and their history."""
+"""Watching a cluster from outside: observations of its nodes, topics, groups and transactions, and their history."""

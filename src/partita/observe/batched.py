@@ -60,7 +60,7 @@ class Committed:
 
 @dataclass(frozen=True, slots=True)
 class Position:
-    """One answer of ListOffsets; `error` is Kafka's name of what went wrong."""
+    """One answer of ListOffsets; `error` is Kafka's name of the error."""
 
     offset: int
     timestamp: int

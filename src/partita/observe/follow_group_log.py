@@ -1,4 +1,4 @@
-"""Reads `__consumer_offsets` of any Kafka with our own consumer, and keeps what it says of groups as facts.
+"""Reads `__consumer_offsets` of any Kafka with our own consumer, and keeps facts about groups.
 
 Needs the right to read that topic. A partition that cannot be read is named in `problems`, and the others go on.
 """
@@ -45,7 +45,7 @@ class GroupLog:
         self.problems: dict[str, str] = {}
         """Partitions that cannot be read or not as a whole, with the reason."""
         self.records = 0
-        """How many records were read."""
+        """Number of records read."""
 
     async def read(self) -> None:
         """Read up to the ends of now. Raises KafkaError if the topic cannot be read at all."""

@@ -66,7 +66,7 @@ class Ring:
         return tuple(column[index] for column in self._columns)
 
     def position_after(self, value: int, column: int) -> int:
-        """How many rows have at most `value` in a column that never falls."""
+        """Number of rows with at most `value` in a column that never falls."""
         values, count = self._columns[column], len(self._columns[0])
         return bisect_right(range(count), value, key=lambda position: values[(self._next + position) % count])
 
@@ -117,7 +117,7 @@ class LagPoint:
 
 @dataclass(frozen=True, slots=True)
 class Behind:
-    """How long ago the next record to read was written. `is_rough`: before anybody watched, so it is an estimate."""
+    """Age of the next record to read. `is_rough`: before anybody watched, so it is an estimate."""
 
     ms: int
     is_rough: bool = False
@@ -169,17 +169,17 @@ class History:
         self._counted[seen.group_id] += 1
 
     def forget_group(self, group_id: str) -> None:
-        """Drop what is known of a group that is gone."""
+        """Drop the history of a deleted group."""
         self._groups.pop(group_id, None)
         self._rebalances.pop(group_id, None)
         self._counted.pop(group_id, None)
 
     def forget_partition(self, key: TopicPartition) -> None:
-        """Drop what is known of a partition that is gone."""
+        """Drop the history of a deleted partition."""
         self._ends.pop(key, None)
 
     def behind(self, log: LogSeen, committed: int, now_ms: int) -> Behind | None:
-        """How long ago the log's end passed a committed offset; None while nothing is known.
+        """Time since the log's end passed a committed offset; None while nothing is known.
 
         Where that was before anybody watched, it is estimated from the age of the log's oldest record.
         """
@@ -237,7 +237,7 @@ class History:
         return sorted((seen for some in self._rebalances.values() for seen in some), key=lambda seen: seen.at_ms)
 
     def rebalances_total(self, group_id: str) -> int:
-        """How many rebalances of the group were seen since the start."""
+        """Number of the group's rebalances since the start."""
         return self._counted[group_id]
 
     def last_rebalance(self, group_id: str) -> RebalanceSeen | None:
@@ -247,7 +247,7 @@ class History:
 
 
 def _age(now_ms: int, committed: int, before: Sequence[int], after: Sequence[int]) -> int:
-    """How long ago the end passed `committed`, between two rows (time, end) around it."""
+    """Time since the end passed `committed`, between two rows (time, end) around it."""
     passed_ms = before[0] + (after[0] - before[0]) * (committed - before[1]) // max(1, after[1] - before[1])
     return max(0, now_ms - passed_ms)
 

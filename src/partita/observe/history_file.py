@@ -1,4 +1,4 @@
-"""Keeps what a restart would lose in a SQLite file: lag of groups, ends of logs, rebalances. Bounded by age.
+"""Keeps the history in a SQLite file over restarts: lag of groups, ends of logs, rebalances. Bounded by age.
 
 A file that cannot be written any more is named in `problem`; watching goes on without it.
 """
@@ -43,7 +43,7 @@ class HistoryFile:
             raise ValueError(f"{path} cannot be used for the history: {error}") from error
 
     def load(self, history: History, now_ms: int) -> None:
-        """Give a history what the file has of the last day."""
+        """Load the file's last day into a history."""
         for at_ms, name, lag, behind_ms, committed in self._rows("lag", now_ms - LOADED_MS):
             history.saw_group(name, LagPoint(at_ms, lag, behind_ms, committed))
         for at_ms, topic, number, offset in self._rows("ends", now_ms - ENDS_KEPT_MS):
@@ -57,7 +57,7 @@ class HistoryFile:
         return self._db.execute(f"SELECT * FROM {table} WHERE at_ms >= ? ORDER BY at_ms", (since_ms,)).fetchall()
 
     async def keep(self, observed: Observed) -> None:
-        """Write what is new and due. Called after every look."""
+        """Write new rows that are due. Called after every look."""
         now_ms = observed.seen_ms
         lag: Rows = []
         ends: Rows = []

@@ -19,7 +19,7 @@ VIEWED_FOR_MS = 15_000
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """How far a group is behind: records of all partitions together, and the age of its slowest partition.
+    """Lag of a group: records of all partitions together, and the age of its slowest partition.
 
     None: unknown, as nothing is committed, or no log's end is known.
     """

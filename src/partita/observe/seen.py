@@ -53,7 +53,7 @@ class TopicSeen:
 
 @dataclass(frozen=True, slots=True)
 class MemberSeen:
-    """A member and what it holds. `epoch` belongs to the consumer protocol only."""
+    """A member and its partitions. `epoch` belongs to the consumer protocol only."""
 
     member_id: str
     client_id: str

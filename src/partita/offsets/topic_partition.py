@@ -36,7 +36,7 @@ class OffsetAndTimestamp:
 
 @dataclass(frozen=True, slots=True)
 class GroupMetadata:
-    """Who this consumer is in its group; generation -1 and member id "" before joining."""
+    """Identity of this consumer in its group; generation -1 and member id "" before joining."""
 
     group_id: str
     generation_id: int = -1

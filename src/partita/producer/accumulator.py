@@ -42,9 +42,9 @@ class PartitionQueue:
     bytes_max: int = 1 << 62
     """The topic refused a batch of twice as many bytes: new ones are no larger."""
     must_bump: bool = False
-    """A sequence number is lost: go on with a new epoch once nothing is in flight."""
+    """A sequence number is lost: continue with a new epoch once nothing is in flight."""
     gap: int = NO_GAP
-    """No batch of this serial or a later one is in the log, so they can be numbered anew."""
+    """No batch of this serial or a later one is in the log, so they can be renumbered."""
     is_begun: bool = False
     """Has the broker taken a batch of this epoch?"""
 

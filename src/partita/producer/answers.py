@@ -37,7 +37,7 @@ OF_A_RECORD = frozenset({ErrorCode.INVALID_RECORD, ErrorCode.INVALID_TIMESTAMP})
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a batch stands: what a verdict depends on besides the error."""
+    """Circumstances of a batch that a verdict depends on besides the error."""
 
     is_first: bool = True
     """No earlier batch of the partition is still on its way."""

@@ -25,7 +25,7 @@ class NewRecord(NamedTuple):
 
 
 class RecordMetadata(NamedTuple):
-    """Where a record is. Offset -1: not known (acks=0, or a duplicate the broker had already)."""
+    """Place of a record. Offset -1: unknown (acks=0, or a duplicate the broker had already)."""
 
     topic: str
     partition: int
@@ -63,7 +63,7 @@ class Batch:
     """It was refused only for an earlier batch under way, so it leaves when that one is done."""
     attempts: int = 0
     excused: int = 0
-    """How many of the attempts failed only for other batches, or led to a division."""
+    """Number of attempts that failed only for other batches, or led to a division."""
     retry_at_ms: int = 0
     producer_id: int = -1
     producer_epoch: int = -1

@@ -58,7 +58,7 @@ class RowsIn:
         self._size_max = core.intake.size_max
 
     def add(self, topic: str, columns: Columns, begin: int, places: Any, homes: list[Any]) -> int:
-        """Put the rows from `begin` on into batches while the buffer has room; return where the next one is.
+        """Put rows from `begin` on into batches while the buffer has room; return the next row.
 
         `places`, 64-bit integers, gets for each row the number of its home, times 2**32, and its place there; a batch
         or the error of a record that cannot be sent is appended to `homes`. The topic's partitions must be known.

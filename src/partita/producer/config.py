@@ -84,13 +84,13 @@ class ProducerConfig:
 
     @property
     def user(self) -> str | None:
-        """The user that logs in by name and password; None for everybody else."""
+        """The user of a login by name and password; None for other logins."""
         security: Security = self.values["security"]
         return security.user
 
     @classmethod
     def of(cls, config: Mapping[str, Value] | None = None, /, **options: Value) -> ProducerConfig:
-        """Check everything. Raises ConfigError, naming the option, what came and what would be right."""
+        """Check everything. Raises ConfigError with the option, its value and the valid ones."""
         values = check_options(OPTIONS, options, config)
         given = {name.replace(".", "_") for name in (*(config or {}), *options)}
         _refuse_unsupported(values)

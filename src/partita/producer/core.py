@@ -1,4 +1,4 @@
-"""The producer's rules put together: what is sent when, and what an answer means for a batch.
+"""The producer's rules put together: the time of requests, and the meaning of answers for a batch.
 
 The shell calls `add` for each record, sends what `poll` returns, and reports back with `on_response` and `on_failure`;
 callbacks of what is finished are taken with `take_callbacks`. With a transactional id `transactions` holds the state of
@@ -93,7 +93,7 @@ class ProducerCore:
         self.transactions = Transactions(config) if config.transactional_id is not None else None
 
     def add(self, delivery: Delivery, now_ms: int) -> bool:
-        """Take a record in; True if the shell should poll. Raises what is wrong with the record itself."""
+        """Take a record in; True if the shell should poll. Raises errors of the record itself."""
         self.check_open()
         if self.transactions is None:
             return self.intake.add(delivery, now_ms)
@@ -107,7 +107,7 @@ class ProducerCore:
         return look
 
     def check_open(self) -> None:
-        """Raise what forbids to send any record now."""
+        """Raise the error that forbids sending."""
         if self.is_closed:
             raise ProducerClosedError(self.closed_because)
         if self.transactions is not None:
@@ -128,7 +128,7 @@ class ProducerCore:
     # What to do
 
     def poll(self, now_ms: int) -> Poll:
-        """Let waiting records in, fail late ones, and gather what can be sent."""
+        """Let waiting records in, fail late ones, and gather sendable batches."""
         wait_ms = min(self.intake.unblock(now_ms), self._expire(now_ms))
         transactions = self.transactions
         if transactions is not None:
@@ -164,7 +164,7 @@ class ProducerCore:
         return Poll(sendings, wanted, False, max(0, min(wait_ms, later_ms, IDLE_MS)), ask)
 
     def _drop_unsent(self, transactions: Transactions) -> None:
-        """Fail what waits in a transaction that is being aborted or cannot be committed."""
+        """Fail waiting records of a transaction that is being aborted or cannot be committed."""
         error = transactions.drops_with()
         if error is None:
             return
@@ -296,7 +296,7 @@ class ProducerCore:
                 self._finish(batch, error)
 
     def abandon(self, error: Exception, *, in_queue: bool = True, in_flight: bool = True) -> None:
-        """Fail what is not done: what waits, and what is under way."""
+        """Fail all unfinished records, waiting or in flight."""
         for topic in self.intake.topics_wanted if in_queue else ():
             self.intake.fail_topic(topic, error)
         for queue in self.accumulator.queues.values():
@@ -304,7 +304,7 @@ class ProducerCore:
                 self._finish(batch, error)
 
     def purge(self, *, in_queue: bool, in_flight: bool) -> int:
-        """Fail what waits, or is under way, because the caller wants so; return how many records that were.
+        """Fail waiting or in-flight records at the caller's request; return their number.
 
         What a transaction has under way is waited for, as its end must not overtake it.
         """
@@ -314,7 +314,7 @@ class ProducerCore:
         return before - self.count_unfinished()
 
     def count_unfinished(self) -> int:
-        """How many records are neither delivered nor failed."""
+        """Number of records that are neither delivered nor failed."""
         return self.intake.count_waiting() + sum(b.builder.records_count for b in self.accumulator.unfinished())
 
     def take_failures(self) -> list[Failure]:
@@ -340,7 +340,7 @@ class ProducerCore:
         return len(batches) + len(waiting)
 
     def take_callbacks(self) -> list[Callable[[], object]]:
-        """The callbacks of what finished since the last call; the shell calls them without the lock."""
+        """Callbacks of records that finished since the last call; the shell calls them without the lock."""
         taken, self._callbacks = self._callbacks, []
         return taken if self.transactions is None else taken + self.transactions.take_callbacks()
 
@@ -390,7 +390,7 @@ class ProducerCore:
         return error_for(code, told, operation="WRITE", names=[batch.topic], user=self.config.user)
 
     def _halve(self, batch: Batch) -> None:
-        """Send the batch as two. They share its sequence numbers, so nothing behind them has to be numbered anew."""
+        """Send the batch as two. They share its sequence numbers, so later batches keep theirs."""
         count = batch.builder.records_count
         first, second = self._divide(batch, [range(count // 2), range(count // 2, count)])
         if batch.is_sequenced:
@@ -447,7 +447,7 @@ class ProducerCore:
             queue.put_back(batch)
 
     def _lose_sequence(self, queue: PartitionQueue, gap: int = NO_GAP) -> None:
-        """Numbering cannot go on: a new epoch has to start, under a new producer id if epochs run out.
+        """Numbering cannot continue: a new epoch has to start, under a new producer id if epochs run out.
 
         From the serial `gap` on no batch is in the log. Earlier ones may be there already and keep their numbers.
         """
@@ -466,7 +466,7 @@ class ProducerCore:
         )
 
     def _finish(self, batch: Batch, error: Exception | None, *, is_refused: bool = False) -> None:
-        """The batch is delivered, or given up. `is_refused`: the broker has said that this attempt was not written."""
+        """Finish a batch, delivered or given up. `is_refused`: the broker did not write this attempt."""
         if batch.is_done:
             return
         queue = self.accumulator.queue(batch.topic, batch.partition)

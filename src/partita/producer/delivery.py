@@ -74,7 +74,7 @@ class Delivery:
             self.own_callbacks = _NONE
 
     def metadata(self) -> RecordMetadata:
-        """Where the record is; only once it was delivered."""
+        """Place of the record, once it was delivered."""
         assert self.batch is not None, "only a delivered record has metadata"
         batch, index = self.batch.find(self.index)
         return RecordMetadata(

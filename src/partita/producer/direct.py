@@ -1,5 +1,5 @@
 # cython: freethreading_compatible=True
-"""The short way of a plain record: straight into the open batch of its partition.
+"""The short path of a plain record: straight into the open batch of its partition.
 
 Most records are alike: bytes or text, no headers, a partition that is chosen here, a batch with room. For those, one
 function decides what `Intake.add` decides in many; every other record, and the first one of a batch, goes the whole

@@ -63,7 +63,7 @@ class TransactionAbortedError(KafkaError):
 
 
 class TransactionTimeoutError(RequestTimedOutError):
-    """A call of a transaction did not end within max.block.ms; it goes on. Make the call again to learn the outcome."""
+    """A call of a transaction did not end within max.block.ms; it continues. Repeat it to learn the outcome."""
 
 
 class TransactionMisuseError(KafkaError, RuntimeError):

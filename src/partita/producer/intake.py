@@ -68,7 +68,7 @@ class Intake:
         return self.accumulator.used_bytes + self.waiting_bytes < self.config.buffer_memory
 
     def add(self, delivery: Delivery, now_ms: int) -> bool:
-        """Take a record in; True if the sender should have a look. Raises what is wrong with the record itself.
+        """Take a record in; True if the sender should look. Raises errors of the record itself.
 
         A caller who cannot wait for room may go on until as much again as buffer.memory is taken: BufferExhaustedError.
         """
@@ -97,7 +97,7 @@ class Intake:
         return [one.delivery for blocked in self.blocked.values() for one in blocked]
 
     def count_waiting(self) -> int:
-        """How many records have no batch yet."""
+        """Number of records without a batch."""
         return sum(map(len, self.blocked.values()))
 
     def fail_topic(self, topic: str, error: Exception) -> None:
@@ -107,7 +107,7 @@ class Intake:
             self._fail(blocked.delivery, error)
 
     def unblock(self, now_ms: int) -> int:
-        """Place what can be placed now, fail what waited too long; return the time to the next deadline."""
+        """Place waiting records, fail those that waited too long; return the time to the next deadline."""
         wait_ms = NEVER_MS
         for topic, blocked in list(self.blocked.items()):
             view = self.view.topics.get(topic)

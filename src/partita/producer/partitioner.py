@@ -1,5 +1,5 @@
 # cython: cdivision=True, freethreading_compatible=True
-"""Which partition a record goes to: by the hash of its key, else one partition at a time until it has its share.
+"""Choice of a record's partition: by the hash of its key, else one partition at a time until it has its share.
 
 Records without a key stick to one partition until about batch.size bytes went there, then another is drawn; with
 adaptive partitioning those with longer queues are drawn less often. Compiled by Cython when a compiler is there (its

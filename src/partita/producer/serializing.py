@@ -1,4 +1,4 @@
-"""From what a caller gives to bytes: by a function of the object, an object with `serialize`, or a name.
+"""From a caller's objects to bytes: by a function of the object, an object with `serialize`, or a name.
 
 A plain function gets the object and is not called for None; `serialize(topic, headers, data)` is called for None too,
 and may add headers, as in Kafka. Without a serializer bytes are taken as they are and text becomes UTF-8.
@@ -22,7 +22,7 @@ class SerializesFrom(Protocol):
     """An object that turns a key or value into bytes. It may append to `headers`, and is called for None too."""
 
     def serialize(self, topic: str, headers: Headers, data: Any, /) -> Buffer | str | None:
-        """The bytes; None for a null. `Any`: what is sent is of the user's own type."""
+        """The bytes; None for a null. `Any` is the user's own type."""
 
 
 Serializer: TypeAlias = Callable[[Any], Buffer | str | None] | SerializesFrom
@@ -102,7 +102,7 @@ def serializer(given: Any, option: str) -> Serialize | None:
 
 
 def to_bytes(value: Any, what: str, hint: str = "is") -> Buffer | None:
-    """The bytes of a key, value or header. Raises TypeError for what needs a serializer."""
+    """The bytes of a key, value or header. Raises TypeError for objects that need a serializer."""
     if value is None or isinstance(value, bytes):
         return value
     if isinstance(value, str):
@@ -114,7 +114,7 @@ def to_bytes(value: Any, what: str, hint: str = "is") -> Buffer | None:
 
 
 def check_number(value: int, name: str, kind: str) -> None:
-    """Refuse what is no whole number from 0. Raises TypeError and ValueError that say which `kind` it has to be."""
+    """Refuse anything but a whole number from 0. Raises TypeError and ValueError that say which `kind` it has to be."""
     if isinstance(value, bool) or not isinstance(value, int):
         raise TypeError(f"{name} must be {kind}, not {value!r}")
     if value < 0:

@@ -1,4 +1,4 @@
-"""Which APIs we can speak: name, versions, header versions, and where their messages are.
+"""APIs that we can speak: name, versions, header versions, and where their messages are.
 
 A module of messages is imported when its API is first used, so that a broker starts quickly.
 `index.py` beside the messages is generated from the schema files. (Kafka: ApiKeys, ApiMessageType.)

@@ -88,7 +88,7 @@ def _runs(fields: Sequence[Field], span: Versions) -> list[list[Field]]:
 
 
 def _fixed(run: Sequence[Field]) -> str:
-    """The name of the Struct for these numbers; `generate.py` defines what is used."""
+    """The name of the Struct for these numbers; `generate.py` defines the used ones."""
     return "_fixed_" + "".join(STRUCT_CODES[field.type] for field in run)
 
 

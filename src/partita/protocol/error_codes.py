@@ -1,4 +1,4 @@
-"""Every error code of the protocol: its number, what a client may do about it, and what it means.
+"""Every error code of the protocol: its number, whether it may pass, and its meaning.
 
 The numbers, names and kinds are those of `org.apache.kafka.common.protocol.Errors` in release 4.3.1.
 """

@@ -1,4 +1,4 @@
-"""Frames and headers: what surrounds a message on the wire.
+"""Frames and headers: the frame around a message.
 
 A frame is a length (int32) and that many bytes: a header, then the body. Frames are built as chunks, so that
 records are sent without being copied. Ours are cut from a stream as the bytes arrive; nothing is allocated

@@ -36,7 +36,7 @@ class Structure:
 
 
 class Message(Structure):
-    """A generated message: what is encoded and decoded as a whole."""
+    """A generated message: types encoded and decoded as a whole."""
 
     __slots__ = ()
     API_KEY: ClassVar[int]
@@ -45,7 +45,7 @@ class Message(Structure):
     FLEXIBLE_FROM: ClassVar[int | None]
 
     def write(self, w: Writer, version: int) -> None:
-        """Append the encoded message to `w`. Raises ValueError for what this version cannot carry."""
+        """Append the encoded message to `w`. Raises ValueError for values that this version cannot carry."""
         raise NotImplementedError
 
     @classmethod

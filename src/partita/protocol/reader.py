@@ -17,7 +17,7 @@ T = TypeVar("T")
 Bytes: TypeAlias = bytes  # inside the classes, `bytes` is the method
 
 ELEMENTS_MAX = 1 << 20
-"""How many array elements one message may hold; no honest message comes near."""
+"""Bound of a message's array elements; no honest message comes near."""
 PAUSE_AFTER = 64
 """After how many elements of an array a codec that may pause does."""
 
@@ -60,7 +60,7 @@ class Reader:
         self._elements = max(0, ELEMENTS_MAX - elements)
 
     def remaining(self) -> int:
-        """How many bytes are left to read."""
+        """Number of unread bytes."""
         return self.end - self.pos
 
     def finish(self) -> None:
@@ -254,7 +254,7 @@ class Reader:
     # Arrays
 
     def count(self, least_size: int) -> int:
-        """How many elements follow, each of at least `least_size` bytes."""
+        """Number of following elements, each of at least `least_size` bytes."""
         return self._bounded(self.int32(), least_size)
 
     def compact_count(self, least_size: int) -> int:

@@ -25,7 +25,7 @@ _float64 = Struct(">d").pack
 
 
 class Writer:
-    """Collects one message. `chunks` is what to send; `getvalue` joins it.
+    """Collects one message. `chunks` are the bytes to send; `getvalue` joins it.
 
     `elements_max` bounds the elements of all its arrays of structs and of text; what is more raises TooManyElements.
     `pause`, if it is given, is called again and again while a long array is written.
@@ -192,7 +192,7 @@ class Writer:
     # Arrays and tagged fields
 
     def count(self, value: int) -> None:
-        """How many elements follow; -1 is null."""
+        """Number of following elements; -1 is null."""
         self.buf += _int32(value)
 
     def compact_count(self, value: int) -> None:

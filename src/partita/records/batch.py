@@ -66,7 +66,7 @@ def payload_of(header: BatchHeader, batch: Buffer, max_bytes: int = DEFAULT_MAX_
 
 
 def iter_records(batch: Buffer, check_crcs: bool = True) -> Iterator[Record]:
-    """Yield the records of one whole batch, control records too; raise InvalidBatch at what is wrong."""
+    """Yield the records of one whole batch, control records too; raise InvalidBatch at the first error."""
     header = read_header(batch)
     if check_crcs:
         check_crc(batch)

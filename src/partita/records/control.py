@@ -1,4 +1,4 @@
-"""Control records: what a transaction marker says.
+"""Control records: the content of a transaction marker.
 
 Upstream: ControlRecordType, EndTransactionMarker. Types this release does not know are left to the caller to ignore.
 """

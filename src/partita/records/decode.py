@@ -145,7 +145,7 @@ class RecordReader(RecordScanner):
         return taken
 
     def record(self, offset: int) -> Record | None:
-        """Make a Record of what the scanner stands on; None if its headers are malformed."""
+        """Build a Record at the scanner's place; None if its headers are malformed."""
         record = Record.__new__(Record)
         record.topic = self.topic
         record.partition = self.partition

@@ -29,8 +29,8 @@ class FetchedBatches:
     """Iterates over (header, inflated records) of the data batches that reach past `fetch_offset`.
 
     While a batch is in hand, `next_offset` is the first of its offsets that is wanted; asking for the following one
-    moves it behind the batch, so that at the end it says where to fetch next. `fault` is what ended the walk, if
-    anything did. `aborted` are (producer id, first offset) pairs in any order; give them for read_committed only.
+    moves it behind the batch, so that at the end it says where to fetch next. `fault` is the error that ended the walk,
+    if any. `aborted` are (producer id, first offset) pairs in any order; give them for read_committed only.
     """
 
     __slots__ = (
@@ -175,7 +175,7 @@ class FetchedRecords:
         self._topic = topic
         self._partition = partition
         self.next_offset = batches.next_offset
-        """Where to fetch, or to commit, after the records taken so far."""
+        """Offset to fetch or commit after the records taken so far."""
 
     def take(self, limit: int) -> list[Record]:
         """At most `limit` records; none at the end. What is wrong raises InvalidBatch once all before it is taken."""

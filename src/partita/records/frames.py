@@ -30,9 +30,9 @@ _M32 = 0xFFFFFFFF
 
 
 def lz4_bound(data: Buffer) -> tuple[int, int]:
-    """Where the LZ4 frame at the start ends, and the most bytes it can hold.
+    """End of the LZ4 frame at the start, and the most bytes it can hold.
 
-    Refuses what Kafka's reader refuses. It reads one frame and ignores what follows; so do we.
+    Refuses what Kafka's reader refuses. It reads one frame and ignores the rest; so do we.
     """
     if len(data) < _LZ4_HEADER or _U32.unpack_from(data, 0)[0] != _LZ4_MAGIC:
         raise corrupt(f"no LZ4 frame: {_begins(data)}; one has at least 7 and begins with 04224d18")

@@ -40,7 +40,7 @@ _MAX_TIMESTAMP_AT = 35
 
 
 class InvalidBatch(ValueError):
-    """Bytes that are no valid record batch. `code` is what a broker answers, `reason` what is wrong."""
+    """Bytes that are no valid record batch. `code` is a broker's answer, `reason` the error."""
 
     def __init__(self, code: ErrorCode, reason: str) -> None:
         super().__init__(reason)
@@ -174,7 +174,7 @@ def cut(buf: Buffer) -> Iterator[tuple[int, memoryview]]:
 
 
 def end_of_entry(view: memoryview, pos: int) -> int:
-    """Where the batch or legacy message at `pos` ends; `pos` itself if it is partial or there is none."""
+    """End of the batch or legacy message at `pos`; `pos` itself if it is partial or there is none."""
     left = len(view) - pos
     if left <= MAGIC_AT:
         if left >= LENGTH_OVERHEAD:
@@ -214,7 +214,7 @@ def check_crc(batch: Buffer) -> None:
 def restamp(
     batch: bytearray | memoryview, base_offset: int, leader_epoch: int, log_append_time_ms: int | None = None
 ) -> None:
-    """Write what the broker owns into a whole batch, in place.
+    """Write the broker's fields into a whole batch, in place.
 
     With `log_append_time_ms` the batch's timestamp type becomes LogAppendTime, without it CreateTime; the
     checksum is computed again only if that changes anything.

@@ -47,7 +47,7 @@ class Cells:
         self.rows = rows
 
     def begin(self, row: int) -> int:
-        """Where the row begins."""
+        """Start of the row."""
         return self.offsets[self.first + row]  # type: ignore[no-any-return]  # a buffer of integers
 
     def size(self, row: int) -> int:
@@ -162,7 +162,7 @@ class RowEncoder:
         self.has_times = times is not None
 
     def cuts(self, places: object, batch_bytes: int) -> list[int]:
-        """Where to cut the rows into batches of at most `batch_bytes`: 0 first, their count last.
+        """Cuts of the rows into batches of at most `batch_bytes`: 0 first, their count last.
 
         A row that is too large by itself gets a batch of its own.
         """

@@ -156,7 +156,7 @@ class RecordScanner:
         return self.fault is None
 
     def fail(self, what: bytes, found: int) -> bool:
-        """Keep what is wrong as `fault`, unless there is one already. Always returns False."""
+        """Keep the error as `fault`, unless there is one already. Always returns False."""
         if self.fault is None:
             name = what.decode("ascii")
             self.fault = f"{name} {found} does not fit at byte {self.pos} of {self.end}"

@@ -39,7 +39,7 @@ class FetchedPart:
 
 @dataclass(frozen=True, slots=True)
 class ArrowRead:
-    """The records of all parts in order; for each part, where to go on and what stopped it, if anything did.
+    """The records of all parts in order; for each part, the next offset and the error that stopped it, if any.
 
     Records before a fault are in the batch. A part also ends early when a column has no room for its next batch.
     """

@@ -20,14 +20,14 @@ _INFLATED_BYTES_MAX = 256 << 20
 
 
 def inflated_bytes_max(max_message_bytes: int) -> int:
-    """How large the records of one batch may be, uncompressed: 50 times `max.message.bytes`, 256 MiB at most. (H25)"""
+    """Bound of one batch's uncompressed records: 50 times `max.message.bytes`, 256 MiB at most. (H25)"""
     return min(_INFLATED_BYTES_MAX, _INFLATES_TO * max_message_bytes)
 
 
 def check_produced(
     records: Buffer | None, *, max_message_bytes: int = 1_048_588, produce_version: int = 12
 ) -> BatchHeader:
-    """Return the header of the one batch in `records`; raise InvalidBatch with what to answer.
+    """Return the header of the one batch in `records`; raise InvalidBatch with the answer.
 
     A partial batch after it is ignored, as Kafka does: append only `header.size_in_bytes` bytes.
     """

@@ -41,7 +41,7 @@ class AvroSerializer:
         self._known: dict[str, tuple[int, Parsed]] = {}
 
     def prepare(self, topic: str) -> None:
-        """Ask the registry now for what a record of this topic needs, so that `serialize` never waits for it.
+        """Fetch the schema of this topic's records now, so that `serialize` never waits for the registry.
 
         A program with an event loop calls it in a thread before the first `send`. Raises as `serialize` does.
         """

@@ -35,7 +35,7 @@ class JsonSchemaSerializer:
         self._ids = SchemaIds(registry, written, subject_namer(subject, is_key=is_key))
 
     def prepare(self, topic: str) -> None:
-        """Ask the registry now for what a record of this topic needs, so that `serialize` never waits for it.
+        """Fetch the schema of this topic's records now, so that `serialize` never waits for the registry.
 
         A program with an event loop calls it in a thread before the first `send`. Raises as `serialize` does.
         """
@@ -55,7 +55,7 @@ class JsonSchemaSerializer:
 
 
 def validator(schema: Schema) -> Callable[[Json], None]:
-    """A function that raises RegistryError for what the schema does not allow."""
+    """A function that raises RegistryError for objects that the schema does not allow."""
     try:
         document = json.loads(schema.text)
         kind = jsonschema.validators.validator_for(document)

@@ -52,7 +52,7 @@ class ProtobufSerializer:
         self._ids = SchemaIds(registry, schema, subject_namer(subject, is_key=is_key))
 
     def prepare(self, topic: str) -> None:
-        """Ask the registry now for what a record of this topic needs, so that `serialize` never waits for it.
+        """Fetch the schema of this topic's records now, so that `serialize` never waits for the registry.
 
         A program with an event loop calls it in a thread before the first `send`. Raises as `serialize` does.
         """
@@ -144,7 +144,7 @@ def _is_repeated(field: Any) -> bool:
 
 
 def _file_of(schema: Schema) -> Any:
-    """The descriptor of the schema's file, in a pool with what it imports."""
+    """The descriptor of the schema's file, in a pool with its imports."""
     file = descriptor_pb2.FileDescriptorProto()
     try:
         file.ParseFromString(base64.b64decode(schema.text, validate=True))

@@ -1,4 +1,4 @@
-"""A schema as registries keep it, and what serializers ask of a registry."""
+"""A schema as registries keep it, and the interface of a registry."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Schema:
 
 
 class Registry(Protocol):
-    """Where schemas are kept. Ids are for ever: an answer may be remembered.
+    """Storage of schemas. Ids are for ever: an answer may be remembered.
 
     One that remembers may have `forget(schema_id)`, which is called when a schema turns out to be of no use.
     """
@@ -53,7 +53,7 @@ def subject_of(topic: str, *, is_key: bool) -> str:
 
 
 def subject_namer(subject: Callable[[str], str] | None, *, is_key: bool) -> Callable[[str], str]:
-    """How a serializer names the subject of a topic: as the caller says, else as `subject_of` does."""
+    """Naming of a topic's subject: as the caller says, else as `subject_of` does."""
     return subject if subject is not None else partial(subject_of, is_key=is_key)
 
 

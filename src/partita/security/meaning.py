@@ -1,4 +1,4 @@
-"""How a client's security options are meant together: one frozen `Security`, made once and checked when it is made.
+"""Joint meaning of a client's security options: one frozen `Security`, made once and checked when it is made.
 
 Nothing below it sees option names. The settings of TLS and SASL are loaded by the first client that needs them.
 """
@@ -24,7 +24,7 @@ _OPTIONS = tuple(o for o in CLIENT_OPTIONS if o in SECURITY_OPTIONS or o.name ==
 
 @dataclass(frozen=True, slots=True)
 class Security:
-    """How a client reaches brokers: in plain text or by TLS, anonymous or logged in."""
+    """A client's way to brokers: in plain text or by TLS, anonymous or logged in."""
 
     protocol: str = "PLAINTEXT"
     tls: settings.TlsSettings | None = None
@@ -32,7 +32,7 @@ class Security:
 
     @property
     def user(self) -> str | None:
-        """The user that logs in by name and password; None for everybody else, whose name only the broker knows."""
+        """The user that logs in by name and password; None for other logins, whose name only the broker knows."""
         return self.sasl.user or None if self.sasl is not None else None
 
     def set_login(self, user: str, password: str | Secret) -> None:

@@ -23,14 +23,14 @@ class RateMeter:
         self.last_ms = 0.0
 
     def record(self, amount: float, now_ms: float) -> None:
-        """Count what was used now."""
+        """Count usage now."""
         if not self._windows or now_ms - self._windows[-1][0] >= WINDOW_MS:
             self._windows.append([now_ms, 0.0])
         self._windows[-1][1] += amount
         self.last_ms = now_ms
 
     def throttle_ms(self, limit: float, now_ms: float) -> int:
-        """How long to use nothing until the rate is at most `limit` a second; 0 if it is."""
+        """Time without usage until the rate is at most `limit` a second; 0 if it is."""
         while self._windows and now_ms - self._windows[0][0] >= WINDOWS * WINDOW_MS:
             self._windows.popleft()
         if not self._windows:
@@ -43,7 +43,7 @@ class RateMeter:
 
 
 class TokenBucket:
-    """Tokens come at a rate, up to what all windows together hold. One may go into debt once."""
+    """Tokens come at a rate, up to the sum of all windows. One may go into debt once."""
 
     __slots__ = ("_tokens", "last_ms")
 
@@ -60,7 +60,7 @@ class TokenBucket:
         return True
 
     def throttle_ms(self, rate: float, now_ms: float) -> int:
-        """How long until the debt is paid; 0 without one."""
+        """Time until the debt is paid; 0 without one."""
         return max(0, round(-self._filled(rate, now_ms) / rate * 1000))
 
     def _filled(self, rate: float, now_ms: float) -> float:

@@ -42,7 +42,7 @@ class PrincipalRules:
     """The rules of a listener, compiled."""
 
     def __init__(self, text: str = "DEFAULT") -> None:
-        """Raises PrincipalRulesError for what is no list of rules, or has a pattern that Python cannot compile."""
+        """Raises PrincipalRulesError for an invalid list of rules, or a pattern that Python cannot compile."""
         self._rules = tuple(_parsed(rule) for rule in _split(text.strip()))
 
     def principal_name(self, distinguished_name: str) -> str:

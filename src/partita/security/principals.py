@@ -1,4 +1,4 @@
-"""Who a peer is once it has proved it: type and name, printed as Kafka prints it. (Kafka: KafkaPrincipal.)"""
+"""Proven identity of a peer: type and name, printed as Kafka prints it. (Kafka: KafkaPrincipal.)"""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ USER = "User"
 
 
 class KafkaPrincipal(NamedTuple):
-    """A type and a name; `str()` is what rules name: "User:alice". Both compare exactly, case included."""
+    """A type and a name; `str()` is the name in rules: "User:alice". Both compare exactly, case included."""
 
     type: str
     name: str

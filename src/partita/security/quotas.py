@@ -1,4 +1,4 @@
-"""Quotas as values: for whom they are, which one counts, and what is wrong with one. (KIP-13, 124, 546, 599, 612)
+"""Quotas as values: entities, precedence and checks. (KIP-13, 124, 546, 599, 612)
 
 An entity is what a quota is for: a user, a client id, both, or an address. None as a name stands for the default.
 Mirrors ClientQuotaControlManager, ClientQuotasImage and ClientQuotaManager of Apache Kafka. (security.md 16)
@@ -22,7 +22,7 @@ KEYS: dict[str, frozenset[str]] = {
 _WHOLE = frozenset({PRODUCER, CONSUMER, CONNECTION})
 _FRACTION_MIN = 1e-6
 EXACT, DEFAULT, SPECIFIED = 0, 1, 2
-"""How a filter's component is meant: this name, the default, any name."""
+"""Meaning of a filter's component: this name, the default, any name."""
 
 Entity: TypeAlias = tuple[tuple[str, str | None], ...]
 """Pairs of type and name, in order of their types."""
@@ -173,7 +173,7 @@ class QuotaTable:
         return None
 
     def limit_of_address(self, address: str) -> float | None:
-        """How many connections a second the address may make; None without a quota."""
+        """Connections per second that the address may open; None without a quota."""
         for name in (address, None):
             value = self._values.get(((IP, name),), {}).get(CONNECTION)
             if value is not None:

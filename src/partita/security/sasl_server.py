@@ -1,4 +1,4 @@
-"""The broker's side of a SASL login: what a connection may say in which state, and the mechanisms' exchanges.
+"""The broker's side of a SASL login: allowed requests per state, and the mechanisms' exchanges.
 
 Mirrors SaslServerAuthenticator of Apache Kafka 4.3.1. Nothing here reads a clock or a socket: nonces, users and checked
 tokens are passed in. (security.md 6 to 10 and 12.)
@@ -25,7 +25,7 @@ PLAIN, SCRAM_SHA_256, SCRAM_SHA_512, OAUTHBEARER = MECHANISMS = (
 
 
 class State(Enum):
-    """Where a connection stands."""
+    """State of a connection."""
 
     START = auto()
     """Nothing was asked yet."""
@@ -114,7 +114,7 @@ class Mechanism(Protocol):
     """One login by one mechanism."""
 
     user: str
-    """Who the peer says it is, for the log; nothing is proved before `Answer.user` is set."""
+    """Claimed identity of the peer, for the log; nothing is proved before `Answer.user` is set."""
 
     def step(self, message: bytes) -> Answer:
         """Answer the peer's next message. Raises SaslError with the text to send to the peer."""
@@ -264,7 +264,7 @@ def invalid_credentials(mechanism: str) -> str:
 
 
 def lifetime_ms(longest_ms: int, ends_s: float | None, now_s: float) -> int:
-    """How long a login lasts: until `connections.max.reauth.ms` or the token's end; 0: as long as the connection."""
+    """Lifetime of a login: until `connections.max.reauth.ms` or the token's end; 0: as long as the connection."""
     left = None if ends_s is None else max(1, int((ends_s - now_s) * 1000))
     if longest_ms <= 0:
         return left or 0

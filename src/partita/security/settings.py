@@ -47,7 +47,7 @@ class Store:
 
 @dataclass(frozen=True, slots=True)
 class TlsSettings:
-    """Whom to trust, what to show, and which versions to speak. A ready `context` excludes all the rest."""
+    """Trusted authorities, own certificate, and TLS versions. A ready `context` excludes all the rest."""
 
     trusted: Store | None = None
     certificate: Store | None = None
@@ -62,7 +62,7 @@ class TlsSettings:
 
 @dataclass(frozen=True, slots=True)
 class TokenEndpoint:
-    """Where OAUTHBEARER tokens are fetched by client credentials; `file:` reads the token from a file at each login."""
+    """Endpoint for OAUTHBEARER tokens by client credentials; `file:` reads the token from a file at each login."""
 
     url: str
     client_id: str = ""
@@ -86,7 +86,7 @@ class TokenRefresh:
 
 @dataclass(slots=True)
 class SaslSettings:
-    """One mechanism and what it logs in with. `login` alone may change while a client runs: `Security.set_login`."""
+    """One mechanism and its credentials. `login` alone may change while a client runs: `Security.set_login`."""
 
     mechanism: str
     login: tuple[str, Secret] = field(default_factory=lambda: ("", Secret("")))

@@ -1,7 +1,7 @@
-"""How far a running query is behind, from the progress that Spark reports of it.
+"""Lag of a running query, from the progress that Spark reports.
 
-Spark has no metrics for Python sources. The source puts what it knows into the field latestOffset of its progress, in
-the form that `partita.spark.planning.backlog` describes; these functions read it there.
+Spark has no metrics for Python sources. The source writes it into the field latestOffset of its progress, in the form
+that `partita.spark.planning.backlog` describes; these functions read it there.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ QUERY_METRICS = {
     "failedCommits": ("failed-commits-total", "commits that the group refused in this run"),
     "fencedCommits": ("fenced-commits-total", "those refused because the partitions had moved to another member"),
 }
-"""The names of `metrics`, those of `metrics_text`, and what both mean."""
+"""The names of `metrics`, those of `metrics_text`, and their meaning."""
 
 
 def lag(query: StreamingQuery) -> dict[str, dict[int, int]]:

@@ -34,7 +34,7 @@ from partita.spark.settings.options import SourceOptions, parse_source
 
 log = logging.getLogger("partita.spark")
 EXIT_WAIT_S = 10.0
-"""How long the end of the interpreter waits for the last commits of queries that have ended."""
+"""Time that the end of the interpreter waits for the last commits of ended queries."""
 
 
 class QueryWatch(StreamingQueryListener):

@@ -2,7 +2,7 @@
 
 Spark calls the factories with keyword arguments, in planner processes; nothing is opened before the first offset or
 partitions call. Readers are pickled to the executors, so they hold options and nothing that lives. Every planner,
-source and worker is a process of its own that imports this module; what only some of them need is imported where it is
+source and worker is a process of its own that imports this module; imports that only some need stand where they are
 used.
 """
 
@@ -161,7 +161,7 @@ class RangePartition(InputPartition):
 
 
 class BatchReader(SentToWorkers, DataSourceReader):
-    """Plans and reads one batch. Filters that Spark offers narrow what is read, unless pushdown=false."""
+    """Plans and reads one batch. Filters that Spark offers narrow the ranges, unless pushdown=false."""
 
     def __init__(self, options: SourceOptions) -> None:
         self._options = options
@@ -195,7 +195,7 @@ class FilterTaker:
         self._pushed = pushed
 
     def __call__(self, filters: list[Filter]) -> Iterable[Filter]:
-        """Take what narrows the ranges exactly; hand back the rest."""
+        """Take filters that narrow the ranges exactly; hand back the rest."""
         settle()
         return [found for found in filters if not self._pushed.take(found)]
 
@@ -231,11 +231,11 @@ class StreamReader(SentToWorkers, DataSourceStreamReader, SupportsTriggerAvailab
         return ReadAllAvailable() if limits.min_offsets is None else ReadMinRows(limits.min_offsets)
 
     def initialOffset(self) -> dict[str, Any]:
-        """Where a query without checkpoint starts."""
+        """Start of a query without checkpoint."""
         return self._core.initial_offset()
 
     def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:
-        """Where the next batch ends; the same offset as `start` when there is nothing to read."""
+        """End of the next batch; the same offset as `start` when there is nothing to read."""
         return self._core.latest_offset(start, use_limits=not isinstance(limit, ReadAllAvailable))
 
     def reportLatestOffset(self) -> dict[str, Any] | None:

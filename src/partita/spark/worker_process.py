@@ -14,7 +14,7 @@ _settled = False
 
 
 def settle() -> None:
-    """In a worker of Spark, once: collect, then take what is left out of later collections. Elsewhere nothing.
+    """In a worker of Spark, once: collect, then freeze the remaining objects. Elsewhere nothing.
 
     Spark's daemon runs a full garbage collection after each task of a worker. It walks everything that was imported,
     including pandas and pyarrow: 30 to 50 ms of CPU time for a task that may have read 200 rows. Call this at the end
@@ -28,7 +28,7 @@ def settle() -> None:
 
 
 def acknowledge_at_once() -> None:
-    """In a worker of Spark on Linux: have the kernel acknowledge now what has come over TCP. Elsewhere nothing.
+    """In a worker of Spark on Linux: have the kernel acknowledge received TCP data now. Elsewhere nothing.
 
     The JVM sends a task in two parts and keeps the second until the first is acknowledged, which a kernel delays by
     40 ms when the process at the other end sends nothing. Call this between the two, as `SentToWorkers` does. Where a

@@ -1,4 +1,4 @@
-"""The Python that Spark starts for its workers on this machine: this one, without what would slow its start down.
+"""The Python that Spark starts for its workers on this machine: this one, without the parts that slow its start.
 
 Spark puts the file pyspark.zip in front of the path of every Python process that it starts. The zip holds sources
 alone, so each of them compiles what it imports of pyspark: half a second of CPU time for a process whose work may take

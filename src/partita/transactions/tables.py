@@ -29,7 +29,7 @@ class Verb(Enum):
 
 
 class Case(Enum):
-    """How the epoch of a version 2 request relates to the stored one."""
+    """Relation of the epoch of a version 2 request to the stored one."""
 
     CURRENT = "current"
     REPEAT = "repeat"

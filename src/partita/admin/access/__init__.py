@@ -1,1 +1,1 @@
-"""Calls about who may log in and do what: ACLs, SCRAM users, delegation tokens."""
+"""Calls for logins and rights: ACLs, SCRAM users, delegation tokens."""

@@ -44,12 +44,12 @@ class DelegationToken:
     requester: str
     """The principal that asked for the token; the owner itself with a broker before Kafka 3.3."""
     renewers: tuple[str, ...]
-    """Who may renew and expire the token, besides its owner."""
+    """Principals that may renew and expire the token, besides its owner."""
     issue_timestamp_ms: int
     expiry_timestamp_ms: int
-    """When the token ends unless it is renewed."""
+    """Time at which the token ends unless it is renewed."""
     max_timestamp_ms: int
-    """When the token ends in any case."""
+    """Time at which the token ends in any case."""
 
     @property
     def password(self) -> str:

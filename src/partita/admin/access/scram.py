@@ -1,4 +1,4 @@
-"""SCRAM credentials of a cluster: who may log in, and at what cost. Passwords are salted here and never sent."""
+"""SCRAM credentials of a cluster and their iterations. Passwords are salted here and never sent."""
 
 from __future__ import annotations
 

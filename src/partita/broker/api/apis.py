@@ -1,4 +1,4 @@
-"""The index of what is served, as ApiVersions answers it: APIs with their versions, and features with their levels.
+"""The index of served APIs, as in ApiVersions: APIs with their versions, and features with their levels.
 
 A handler's module is imported at its first request, so that a broker starts quickly. Versions are exactly those Apache
 Kafka 4.3.1 advertises. `group.version` 1 means KIP-848 groups. It is in force unless
@@ -28,7 +28,7 @@ API_VERSIONS = 18
 
 
 class ServedApi:
-    """One row: `min_version` to `max_version` are served, `advertised_min` is what ApiVersions says.
+    """One row: `min_version` to `max_version` are served, `advertised_min` is the minimum in ApiVersions.
 
     The rest stands in the handler's module, whose function is always called `handle`.
     """
@@ -47,7 +47,7 @@ class ServedApi:
 
     @cached_property
     def declared(self) -> Served:
-        """What the module says of the API."""
+        """The module's declaration of the API."""
         declared: Served = self.module.API
         return declared
 
@@ -59,7 +59,7 @@ class ServedApi:
 
     @cached_property
     def elements_max(self) -> int:
-        """How many array elements a request may hold."""
+        """Bound of a request's array elements."""
         return self.declared.elements_max
 
     @cached_property

@@ -1,4 +1,4 @@
-"""Which groups, topics and partitions a request is about. Pure but for the names of topic ids and fetch sessions."""
+"""Groups, topics and partitions of a request. Pure but for the names of topic ids and fetch sessions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The contract of every module in `partita.broker.handlers`: what a handler gets and returns.
+"""The contract of every module in `partita.broker.handlers`: arguments and results of a handler.
 
     def handle(ctx: RequestContext, request: FetchRequest) -> Answer
     def handle(ctx: RequestContext, request: MetadataRequest) -> Steps[Answer]
@@ -7,10 +7,9 @@ A handler that walks an array is a generator: it yields None after each element,
 awaitable whose result it needs. How many elements are one slice is decided here, by the clock; short work ends within
 its first slice and costs little. Any other handler is a plain function. It returns the response; or None where the
 protocol has no answer (Produce with acks=0); or an `asyncio.Future` of the response when it must wait (long polls, sync
-durability, parked joins).
-Coroutines are accepted too and cost a task each: keep them off hot paths. Replies leave in request order whichever
-completes first, so a handler never orders anything. What a handler raises is logged by the dispatcher and answered
-with the API's own error response; `KafkaError` gives its code.
+durability, parked joins). Coroutines are accepted too and cost a task each: keep them off hot paths. Replies leave in
+request order whichever completes first, so a handler never orders anything. The dispatcher logs a handler's error and
+answers with the API's own error response; `KafkaError` gives its code.
 """
 
 from __future__ import annotations
@@ -143,7 +142,7 @@ class RequestContext:
 
     @property
     def long_polls(self) -> LongPolls:
-        """Where a request waits until a log moves."""
+        """Waiting place of requests until a log moves."""
         return self.services.long_polls()
 
     @property
@@ -173,7 +172,7 @@ class RequestContext:
 
     @property
     def quotas(self) -> Quotas | None:
-        """How much clients may use; None until the first quota."""
+        """Quotas of clients; None until the first quota."""
         return self.services.quotas
 
     @property
@@ -213,7 +212,7 @@ class RequestContext:
         return _within(timeout_ms, waiting, response, late)
 
     def endpoint(self, node: Node) -> Endpoint:
-        """Where this client finds a node: on the listener it came by."""
+        """Address of a node for this client: on the listener it came by."""
         return node.endpoints[self.listener]
 
     def now(self) -> Now:
@@ -243,12 +242,12 @@ async def _within(timeout_ms: int, waiting: Awaitable[None], response: Message, 
 
 
 Waits = Awaitable[Any] | None
-"""The value that a step yields. `Any`: each awaitable gives what the step that yields it expects."""
+"""The value that a step yields. `Any`: each awaitable gives the result that its step expects."""
 Steps = Generator[Waits, Any, T]
 Handler: TypeAlias = "Callable[[RequestContext, Message], Answer | Steps[Answer]]"
 
 AT_ONCE = 250
-"""How many partitions of one group are asked about, or committed, without slices."""
+"""Number of partitions of one group that are asked about, or committed, without slices."""
 
 
 def handled(ctx: RequestContext, handler: Handler, request: Message) -> Answer:

@@ -2,8 +2,8 @@
 
 Mirrors `getErrorResponse` of Kafka's request classes. The code goes to the top where the version has a place for it,
 otherwise onto every group, topic or partition asked for: lists of the response mirror those of the request. A handler
-declares what is different for its API as `errors`; its function `finish_error(answer, request, version)`, if there is
-one, has the last word.
+declares differences of its API as `errors`; its function `finish_error(answer, request, version)`, if there is one, has
+the last word.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _NAMES = (
     ("group_id",), ("key",), ("transactional_id",), ("producer_id",), ("resource_name",), ("resource_type",),
     ("entity",),
 )  # fmt: skip
-"""The fields that say what an item of a list is about, each with the names that other lists have for it."""
+"""Identifying fields of list items, each with its names in other lists."""
 
 
 def error_answer(api_key: int, version: int, request: Any, code: int) -> Message | None:
@@ -139,7 +139,7 @@ def _is_named(asked: Structure) -> bool:
 
 
 def _names(kind: Kind) -> Iterator[str]:
-    """The fields of a structure that say what it is about, in the order of `_NAMES`."""
+    """The identifying fields of a structure, in the order of `_NAMES`."""
     return (name for names in _NAMES for name in names if name in kind.__slots__)
 
 

@@ -19,7 +19,7 @@ NameOf: TypeAlias = Callable[[bytes], str]
 
 
 class Layout(NamedTuple):
-    """Where a request and its response list topics and partitions."""
+    """Places of topics and partitions in a request and its response."""
 
     topics: str
     partitions: str

@@ -1,4 +1,4 @@
-"""The declaration at the head of every module in `partita.broker.handlers`: what the broker knows of one API.
+"""The declaration at the head of every module in `partita.broker.handlers`: the broker's knowledge of one API.
 
     API = Served(HeartbeatRequest, rights=(READ_GROUP,))
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 ELEMENTS_MAX = 20_000
-"""How many array elements a request may hold: the loop serves them in some milliseconds. A larger one is malformed."""
+"""Bound of a request's array elements: the loop serves them in some milliseconds. A larger one is malformed."""
 PARTITIONS_MAX = 50_000
 """The same for requests that honest clients send for very many partitions; these are served in slices."""
 ALONE_MAX = 400_000
@@ -41,7 +41,7 @@ class Need(Protocol):
 
 
 class Errors(NamedTuple):
-    """Where the answer to a request that failed as a whole is not as its schema suggests.
+    """Exceptions of the answer to a request that failed as a whole.
 
     By default the code goes to the top, and in versions without a place there onto each item that was asked about.
     """

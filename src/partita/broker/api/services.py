@@ -1,8 +1,8 @@
 """The services that the handlers of all nodes share: groups, waiting requests, fetch sessions.
 
-They are put together here, once for a cluster. What a broker may never need is made at its first use, so that a broker
+They are put together here, once for a cluster. Optional services are created at their first use, so that a broker
 without groups starts without their code. All of them learn here of events of the cluster: elections, topics created and
-deleted, the clock moved. A handler asks its `RequestContext` for what it needs.
+deleted, the clock moved. A handler asks its `RequestContext` for services.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ class Services:
         self.count_connections: Callable[[], dict[tuple[int, str], int]] = dict
         """Open connections by node and listener; set by the code that listens."""
         self.quotas: quotas.Quotas | None = None
-        """How much clients may use; None until the first quota."""
+        """Quotas of clients; None until the first quota."""
         if QUOTA_KIND in cluster.catalogue.kept:
             self.make_quotas()
         self._fetch_sessions: dict[int, fetch_sessions.FetchSessions] = {}
@@ -107,13 +107,13 @@ class Services:
         self.workers = Lazy(lambda: workers.Workers(cluster.loop))
         """The threads for long work on records."""
         self.sliced_thread = Lazy(lambda: sliced_thread.SlicedThread(cluster.loop, self.turns))
-        """Where large messages are read and written, a slice at a time."""
+        """Thread for reading and writing large messages, a slice at a time."""
         self.one_at_a_time = Lazy(lambda: one_at_a_time.OneAtATime())
-        """Where very large requests wait for one another."""
+        """Queue of very large requests."""
         cluster.on_leadership(self._leadership_changed)
 
     def shard_states(self) -> Counter[str]:
-        """How many shards of groups and transactions are in which state; empty before any is made."""
+        """Numbers of shards of groups and transactions by state; empty before any is made."""
         return Counter(runner.state.value for made in self._coordinators() for runner in made.runners.values())
 
     def count_fetch_sessions(self) -> int:
@@ -184,11 +184,11 @@ class Services:
         return None if self.groups.made is None else self.groups.made.forgotten(names)
 
     def node_stopped(self, node_id: int) -> None:
-        """Forget what clients agreed with a node that is gone."""
+        """Forget agreements of clients with a node that is gone."""
         self._fetch_sessions.pop(node_id, None)
 
     def clock_jumped(self) -> None:
-        """Do what the clock's new time makes due."""
+        """Run the work that is due at the clock's new time."""
         for made in (*self._coordinators(), self.long_polls.made):
             if made is not None:
                 made.clock_jumped()

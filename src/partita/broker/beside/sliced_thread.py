@@ -18,7 +18,7 @@ from partita.broker.wire.turns import SLICE_SECONDS, Turns
 
 T = TypeVar("T")
 Pause = Callable[[], None]
-"""To be called often by what runs in slices; comes back at once, or in the next slice."""
+"""Called often by code that runs in slices; comes back at once, or in the next slice."""
 Work = Callable[[Pause], Any]
 
 

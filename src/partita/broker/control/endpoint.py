@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 HOST = "127.0.0.1"
 NOTES_PER_PIECE = 100
 ALIVE_EVERY_SECONDS = 15.0
-"""How often a follower of notes hears from the broker at least: so both notice when the other has gone."""
+"""Longest silence towards a follower of notes: so both notice when the other has gone."""
 _LOOPBACK_NAMES = (HOST, "localhost", "[::1]")
 _FORM_TYPES = frozenset({"text/plain", "multipart/form-data"})
 """Content types that a page of another site may send without asking; curl's default form-urlencoded is one more."""
@@ -64,7 +64,7 @@ class AdminEndpoint:
         self._server.close()
 
     def _check(self, request: Request) -> None:
-        """Refuse browsers, foreign names and requests without the token, so that they do not learn what exists."""
+        """Refuse browsers, foreign names and requests without the token, so that they learn no paths."""
         headers = request.headers
         if "origin" in headers or headers.get("sec-fetch-site", "none") not in ("none", "same-origin"):
             raise HttpError(HTTPStatus.FORBIDDEN, "this endpoint is not for browsers")

@@ -61,7 +61,7 @@ class Fault:
 
     @property
     def hits(self) -> int:
-        """How many requests it was applied to so far."""
+        """Number of requests it was applied to."""
         return self._rule.hits
 
     def wait(self, hits: int = 1, timeout: float = WAIT_SECONDS) -> int:
@@ -100,7 +100,7 @@ def facts(rule: Rule) -> list[tuple[str, Any]]:
 
 
 def match_of(api_key: int | None, only: Only, refuse: Callable[[str], Exception]) -> tuple[Match, int]:
-    """The filters as a rule knows them, and `every`. Raises what `refuse` makes of a message."""
+    """The filters as a rule knows them, and `every`. Raises the error that `refuse` builds from a message."""
     unknown = only.keys() - Only.__annotations__.keys()
     if unknown:
         known = ", ".join(Only.__annotations__)

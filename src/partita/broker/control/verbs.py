@@ -1,7 +1,7 @@
 """The events that a test can cause at once, which users' code must survive. `broker.control` and the admin endpoint.
 
 Every call acts on the broker's loop, waits for it, and leaves a note. Examples are in each method's docstring. The
-coordinator's own verbs do what a real event would do, so no rule of the protocol stands here.
+coordinator's own verbs act as real events would, so no rule of the protocol stands here.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 Act = Callable[[], None]
 CLOCK_AHEAD_MS_MAX = 100 * 365 * 86_400_000
-"""A hundred years: the clock must stay within what a timestamp holds."""
+"""A hundred years: the clock must stay within the range of a timestamp."""
 _KEYS = {row.name.lower(): row.key for row in SERVED.values()}
 
 
@@ -148,7 +148,7 @@ class Control:
         return self._inject(Rule("fail", match, failing(match, code, executed=executed), times, every, told=told), api)
 
     def delay(self, api: str, ms: int, times: int | None = 1, *, executed: bool = False, **only: Unpack[Only]) -> Fault:
-        """Let the next `times` requests of an API wait before they are looked at, and what follows on their connection.
+        """Delay the next `times` requests of an API, and all that follow on their connections.
 
         `broker.control.delay("Fetch", 500)`. With `executed=True` the request takes effect at once and its answer is
         late. Filters as for `fail`.
@@ -161,7 +161,7 @@ class Control:
         return self._inject(Rule("delay", match, None, times, every, delay_ms=ms, told=told), api)
 
     def hold(self, api: str, times: int | None = None, **only: Unpack[Only]) -> Fault:
-        """Keep requests of an API from their handler, and what follows on their connection, until the fault is cleared.
+        """Withhold requests of an API, and all that follow on their connections, until the fault is cleared.
 
         `held = broker.control.hold("Fetch", topic="orders")`, then `held.wait(1)` for the first one. Filters as for
         `fail`.
@@ -241,7 +241,7 @@ class Control:
         return self._inject(Rule("intercept", match, act, times, every), api)
 
     def faults(self) -> list[dict[str, Any]]:
-        """The faults in force: number, what they do, to which API and for whom, and how often they were applied."""
+        """The active faults: number, effect, API, filters and hits."""
 
         def act() -> list[dict[str, Any]]:
             return [
@@ -252,7 +252,7 @@ class Control:
         return self._on_loop(act)
 
     def wait_fault(self, fault: int, hits: int = 1, timeout: float = WAIT_SECONDS) -> int:
-        """Wait until a fault, named by its number, was applied so often; return how often it was by now.
+        """Wait until a fault, named by its number, was applied so often; return its hits.
 
         `broker.control.wait_fault(fault.number)` is `fault.wait()`, for tests in other languages; over HTTP it waits
         for at most 30 s. Raises TimeoutError.
@@ -260,7 +260,7 @@ class Control:
         return self._fault(fault).wait(hits, timeout)
 
     def clear_fault(self, fault: int) -> None:
-        """Take back one fault by its number; requests that it holds go on: `broker.control.clear_fault(1)`."""
+        """Clear one fault by its number and release the requests that it holds: `broker.control.clear_fault(1)`."""
         self._fault(fault).clear()
 
     def hold_joins(self, group_id: str) -> None:
@@ -271,7 +271,7 @@ class Control:
         self._noted("joins held", lambda: partial(self._running.faults.hold_joins, group_id), group_id=group_id)
 
     def release_joins(self, group_id: str) -> None:
-        """Let held joins go on, in the order they came: `broker.control.release_joins("orders")`."""
+        """Release held joins in their order: `broker.control.release_joins("orders")`."""
         self._noted("joins released", lambda: partial(self._running.faults.release_joins, group_id), group_id=group_id)
 
     def hold_load(self, group_id: str) -> None:
@@ -295,7 +295,7 @@ class Control:
         self._noted("load released", prepare, group_id=group_id)
 
     def clear_faults(self) -> None:
-        """Take back every fault that is in force, and `hold_load`; held requests go on."""
+        """Clear every active fault and `hold_load`; held requests are released."""
 
         def clear() -> None:
             self._running.faults.clear()
@@ -383,7 +383,7 @@ class Control:
     # -- time ------------------------------------------------------------------------------------------------------
 
     def advance_clock(self, ms: int) -> None:
-        """Let the broker's clock jump forward; what becomes due happens before this returns.
+        """Let the broker's clock jump forward; due work is done before this returns.
 
         `broker.control.advance_clock(45_000)`: sessions of 45 s expire now.
         """

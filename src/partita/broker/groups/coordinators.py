@@ -1,6 +1,6 @@
 """All coordinator shards of the process: one runner per led partition of `__consumer_offsets`.
 
-Finds the shard of a group, and passes on what concerns all of them: topics deleted, settings changed. (Kafka:
+Finds the shard of a group, and passes on events for all of them: topics deleted, settings changed. (Kafka:
 GroupCoordinatorService.)
 """
 
@@ -203,7 +203,7 @@ class Coordinators(ShardLeadership[ShardRunner]):
 
     @property
     def jobs_running(self) -> int:
-        """How many jobs run beside the event loop."""
+        """Number of jobs beside the event loop."""
         return self._consumer_groups.jobs.running
 
     def group_configured(self, group_id: str, settings: Mapping[str, Setting]) -> None:

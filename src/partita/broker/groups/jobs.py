@@ -35,7 +35,7 @@ class Jobs:
 
     @property
     def running(self) -> int:
-        """How many jobs have a thread that has not ended."""
+        """Number of jobs whose thread has not ended."""
         return sum(run.is_unfinished for run in self._unfinished)
 
     def run(self, job: Job, done: Callable[[object], None]) -> None:

@@ -100,7 +100,7 @@ class LostTails:
         yield found
 
     def _recovered_end(self, named: TopicPartition) -> int | None:
-        """Where the partition ended after the start, whatever was appended since."""
+        """End of the partition after the start, whatever was appended since."""
         partition = self._cluster.catalogue.partition(*named)
         if partition is None:
             return None

@@ -135,14 +135,14 @@ class ReplyGate:
         self._waiting.append(_Waiting(offset, step, due_ms))
 
     def release(self, durable: int) -> None:
-        """Answer what waited for offsets up to `durable`."""
+        """Release replies that waited for offsets up to `durable`."""
         waiting = self._waiting
         # Offsets in the queue never fall, so the first one that is not durable ends the walk.
         while waiting and waiting[0].offset <= durable:
             release(waiting.popleft().step)
 
     def expire(self, now_ms: int) -> None:
-        """Answer what waited too long as timed out. Nothing is undone."""
+        """Answer replies that waited too long as timed out. Nothing is undone."""
         while self._waiting and self._waiting[0].due_ms <= now_ms:
             refuse(self._waiting.popleft().step, _timed_out)
 

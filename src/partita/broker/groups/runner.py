@@ -128,7 +128,7 @@ class ShardRunner(ShardLife):
     def load(self, handover: Handover | None = NO_HANDOVER) -> None:
         """Replay the partition's log. A short one is replayed at once, a long one in slices between other work.
 
-        `handover` is what `resign` returned last; None if the shard did not end in order, or records may be lost.
+        `handover` is the last result of `resign`; None if the shard did not end in order, or records may be lost.
         """
         self._handover = handover
         self.begin()
@@ -245,7 +245,7 @@ class ShardRunner(ShardLife):
         return while_loading(request) if self.state is State.LOADING else not_here(request)
 
     def take(self, step: Step) -> None:
-        """Do what a step of the coordinator says."""
+        """Carry out a step of the coordinator."""
         # The common case: nothing to write and nothing undurable before it, so the answers may leave at once.
         if self.is_open and not step.records and step.marker is None:
             self._publish(step)
@@ -289,7 +289,7 @@ class ShardRunner(ShardLife):
     # -- the log ---------------------------------------------------------------------------------------------------
 
     def _flush(self) -> None:
-        """Append what was decided since the last time; release what is durable."""
+        """Append the records decided since the last time; release durable replies."""
         self._flush_soon = False
         steps, self.unwritten = self.unwritten, []
         if not steps or self.state is not State.ACTIVE:
@@ -338,7 +338,7 @@ class ShardRunner(ShardLife):
             self._end_offset = appended.last_offset + 1
 
     def _release_durable(self) -> None:
-        """Answer what is durable by now, and watch the log while something still waits."""
+        """Release replies that are durable, and watch the log while others wait."""
         self.gate.release(self.partition.log.high_watermark)
         if not self.gate:
             self.partition.log.unwatch(self._release_durable)
@@ -439,7 +439,7 @@ class ShardRunner(ShardLife):
     # -- time ------------------------------------------------------------------------------------------------------
 
     def on_timer(self) -> None:
-        """Do what is due, one step of it: others have their turn before the next. Also called when the clock jumped."""
+        """Do one step of due work: others have their turn before the next. Also called when the clock jumped."""
         self._timer = None
         now = self._cluster.clock.now()
         if self.state is State.ACTIVE:

@@ -1,4 +1,4 @@
-"""Who may deal with delegation tokens at all."""
+"""Connections that may use delegation tokens."""
 
 from __future__ import annotations
 

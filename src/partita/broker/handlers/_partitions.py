@@ -93,7 +93,7 @@ def described(
 
 
 def endpoints(ctx: RequestContext, leaders: Iterable[int], kind: type[Endpoint]) -> list[Endpoint]:
-    """Where the named leaders listen, for answers that send a client elsewhere (KIP-951)."""
+    """Addresses of the named leaders, for answers that redirect a client (KIP-951)."""
     nodes = [ctx.cluster.nodes[leader] for leader in dict.fromkeys(leaders) if leader != NO_LEADER]
     found = [(node.node_id, *ctx.endpoint(node)) for node in nodes if node.is_alive]
     return [kind(node_id=node_id, host=host, port=port) for node_id, host, port in found]

@@ -37,7 +37,7 @@ def handle(ctx: RequestContext, request: ConsumerGroupHeartbeatRequest) -> Answe
 
 
 def _may_see(ctx: RequestContext) -> Callable[[str], bool] | None:
-    """Which topics a regular expression may match for this client."""
+    """Topics that a regular expression may match for this client."""
     asking = ctx.asking
     if asking is None:
         return None

@@ -79,6 +79,6 @@ def _grow(ctx: RequestContext, asked: CreatePartitionsTopic, *, validate_only: b
 
 
 def mutations(ctx: RequestContext, asked: CreatePartitionsTopic) -> int:
-    """How many partitions are new; 1 where that cannot be known."""
+    """Number of new partitions; 1 where that cannot be known."""
     topic = ctx.catalogue.get(asked.name)
     return max(1, asked.count - (0 if topic is None else len(topic.partitions)))

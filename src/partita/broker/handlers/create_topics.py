@@ -43,7 +43,7 @@ _CONFIGS_ANSWERED_FROM = 5
 DEFAULT_SOURCE, TOPIC_SOURCE = 5, 1
 TOPICS_AT_ONCE = 20
 PARTITIONS_AT_ONCE = 500
-"""How many topics are created before others have their turn; fewer if they have so many partitions together."""
+"""Number of topics created before others have their turn; fewer if they have so many partitions together."""
 
 
 def handle(ctx: RequestContext, request: CreateTopicsRequest) -> Steps[CreateTopicsResponse]:
@@ -116,7 +116,7 @@ def _create(planned: NewTopics, results: list[CreatableTopicResult]) -> None:
 def _planned(
     ctx: RequestContext, asked: CreatableTopic, planned: NewTopics, *, is_double: bool, validate_only: bool
 ) -> CreatableTopicResult:
-    """The topic's result without its id, and the topic among what is to be created; or why it is refused."""
+    """The topic's result without its id, and the topic to create; or why it is refused."""
     try:
         if is_double:
             raise Refused(ErrorCode.INVALID_REQUEST, "Duplicate topic name.")
@@ -221,6 +221,6 @@ def _hide_configs(asking: Asking, answer: CreateTopicsResponse) -> None:
 
 
 def mutations(ctx: RequestContext, asked: CreatableTopic) -> int:
-    """How many partitions the topic will have."""
+    """Number of the topic's partitions."""
     count = len(asked.assignments) or asked.num_partitions
     return count if count > 0 else ctx.config.int("num.partitions")

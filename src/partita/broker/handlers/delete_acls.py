@@ -1,4 +1,4 @@
-"""DeleteAcls: what each filter selects is removed; one ACL may be reported by several filters. (Kafka: AclApis.)
+"""DeleteAcls: each filter's ACLs are removed; one ACL may be reported by several filters. (Kafka: AclApis.)
 
 Deviation: Partita refuses further filters of a DeleteAcls with INVALID_REQUEST once 100,000 ACLs are selected, where
 Kafka reports every ACL.
@@ -30,9 +30,9 @@ API = Served(
 )
 
 ACLS_AT_ONCE = 10_000
-"""How many ACLs filters look at before other requests have their turn."""
+"""Number of ACLs that filters look at before other requests have their turn."""
 REPORTED_MAX = 100_000
-"""How many ACLs, counted once for each filter that selects them, a request reports before it refuses filters."""
+"""Number of ACLs, counted per filter, that a request reports before it refuses filters."""
 _TOO_MANY = "the filters before this one have selected too many ACLs for one answer; send it in a request of its own"
 
 

@@ -37,7 +37,7 @@ API = Served(
 
 
 TOPICS_AT_ONCE = 50
-"""How many topics are deleted before others have their turn."""
+"""Number of topics deleted before others have their turn."""
 _TWICE = (ErrorCode.INVALID_REQUEST, "Duplicate topic name.")
 _BOTH_WAYS = (ErrorCode.INVALID_REQUEST, "The topic is named by name and by id.")
 
@@ -154,7 +154,7 @@ def check_rights(asking: Asking, request: DeleteTopicsRequest) -> Verdict | None
 
 
 def mutations(ctx: RequestContext, asked: DeleteTopicState | str) -> int:
-    """How many partitions go; 1 where that cannot be known."""
+    """Number of deleted partitions; 1 where that cannot be known."""
     name = asked if isinstance(asked, str) else asked.name
     if name is None and not isinstance(asked, str):
         topic = ctx.catalogue.by_id.get(asked.topic_id)

@@ -1,4 +1,4 @@
-"""DescribeUserScramCredentials: which users have SCRAM credentials, and at what cost. (Kafka: ScramImage.)
+"""DescribeUserScramCredentials: users with SCRAM credentials, and their iterations. (Kafka: ScramImage.)
 
 Neither salts nor keys are sent.
 """

@@ -105,9 +105,9 @@ class _Fetch:
         self._refused = _refused(ctx, plan)
         self._wanted: dict[Partition, Wanted] = {}
         self._read_to: dict[Partition, int] = {}
-        """Where each partition ended for this reader when it was read."""
+        """End of each partition for this reader when it was read."""
         self._sizes: dict[Partition, int] = {}
-        """How much there was in each partition when it was last looked at."""
+        """Available bytes of each partition at the last look."""
         self._total = 0
 
     def read(self, *, is_final: bool) -> Steps[FetchResponse | None]:
@@ -174,7 +174,7 @@ class _Fetch:
                     self._count_readable(partition, data)
 
     def _count_readable(self, partition: Partition, data: PartitionData) -> None:
-        """Count what there is to read, of which one answer may hold a part: waiting would not make it hold more."""
+        """Count readable bytes, of which one answer may hold a part: waiting would not make it hold more."""
         asked = self._wanted[partition].asked
         size = 0
         if data.records:
@@ -308,7 +308,7 @@ def _is_reason(data: PartitionData) -> bool:
 
 
 def _divergence(asked: FetchPartition, log: PartitionLog, leader_epoch: int) -> EpochEndOffset | ErrorCode | None:
-    """Where the client's history and ours part; None when they do not."""
+    """Divergence of the client's history from ours; None when they do not."""
     epoch, end_offset = log.epoch_end_offset(asked.last_fetched_epoch, leader_epoch)
     if epoch < 0 or end_offset < 0:
         return ErrorCode.OFFSET_OUT_OF_RANGE

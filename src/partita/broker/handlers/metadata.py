@@ -43,9 +43,9 @@ API = Served(
 )
 
 AUTO_CREATED_MAX = 1000
-"""How many topics one request may bring into being. (H23)"""
+"""Number of topics that one request may create. (H23)"""
 CREATED_AT_ONCE = 20
-"""How many of them are created with one write, before others have their turn."""
+"""Number of those created with one write, before others have their turn."""
 
 
 def handle(ctx: RequestContext, request: MetadataRequest) -> Answer | Steps[Answer]:

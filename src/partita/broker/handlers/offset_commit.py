@@ -92,7 +92,7 @@ def _count(ctx: RequestContext, request: OffsetCommitRequest) -> None:
 
 
 def _checked(ctx: RequestContext, request: OffsetCommitRequest) -> Generator[None, None, Refused]:
-    """Leave in the request what exists, topics with name and id; return the answers to all other partitions."""
+    """Keep existing topics in the request, with name and id; return the answers to all other partitions."""
     refused: Refused = {}
     topics, request.topics = request.topics, []
     by_id = ctx.version >= BY_ID_FROM

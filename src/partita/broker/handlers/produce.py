@@ -57,7 +57,7 @@ API = Served(
 _IDS_FROM = 13
 _LEADER_FROM = 10
 _ATTRIBUTES_AT, _IS_TRANSACTIONAL = 22, 0x10
-"""Where the lower byte of a batch's attributes is, and its bit for transactions."""
+"""Position of the lower byte of a batch's attributes, and its bit for transactions."""
 
 
 def handle(ctx: RequestContext, request: ProduceRequest) -> Steps[Answer]:
@@ -191,7 +191,7 @@ def _when_durable(
 def _finish(
     response: ProduceResponse, waiting: list[tuple[PartitionLog, int, PartitionProduceResponse]]
 ) -> ProduceResponse:
-    """Say what did not become durable: time was up, or the disk failed."""
+    """Report records that did not become durable: time was up, or the disk failed."""
     for log, end, part in waiting:
         if log.high_watermark < end:
             part.error_code = ErrorCode.REQUEST_TIMED_OUT if log.failure is None else ErrorCode.KAFKA_STORAGE_ERROR

@@ -17,7 +17,7 @@ log = logging.getLogger("partita.events")
 
 WINDOW_SECONDS = 10.0
 LINES_MAX = 50
-"""How many lines of one kind are written in a window; the others are counted."""
+"""Number of lines of one kind in a window; the others are counted."""
 LINE_CHARACTERS_MAX = 1000
 
 
@@ -100,7 +100,7 @@ Note: TypeAlias = Mapping[str, Any]
 Sentence: TypeAlias = Callable[[Note], str]
 
 CAUSES_MAX = 5
-"""How many causes of a rebalance a line names."""
+"""Number of causes that a line names."""
 
 
 def _cause(cause: Note) -> str:

@@ -39,7 +39,7 @@ STORE = "partita_Store"
 OWN = "partita_Metrics"
 DOMAIN = "kafka"
 LOGS_MAX = 5_000
-"""How many partitions' logs have metrics of their own."""
+"""Number of partitions whose logs have their own metrics."""
 SLICE_METRICS, SLICE_LOGS, SLICE_PARTITIONS = 200, 50, 2_000
 COUNT_HELP = "how much there was, by name"
 PERCENTILES = (("50thPercentile", 0.5), ("95thPercentile", 0.95), ("99thPercentile", 0.99))

@@ -29,7 +29,7 @@ _MAX_EPOCH = 2**31 - 1
 EXPIRES_MS = 120_000
 """A session that is not used for so long ends: clients fetch at least every 30 seconds."""
 PARTITIONS_MAX = 100_000
-"""How many partitions the sessions of one node remember together. (H26)"""
+"""Number of partitions that the sessions of one node remember together. (H26)"""
 _IDS_FROM = 13
 
 
@@ -56,7 +56,7 @@ class Wanted:
         )
 
     def told(self, data: PartitionData) -> None:
-        """Remember what an answer says of the partition."""
+        """Remember the partition's part of an answer."""
         # After an error whatever comes next is news.
         self.high_watermark = -1 if data.error_code else data.high_watermark
         self.log_start_offset = data.log_start_offset

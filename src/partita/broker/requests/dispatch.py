@@ -228,7 +228,7 @@ class Exchange:
         return self._cut(done.result())
 
     def _frame_of_failure(self, error: BaseException, message: Message) -> Chunks | None:
-        """The message with shorter texts, if that is what it takes, else the error answer, else no connection."""
+        """The message with shorter texts if that suffices, else the error answer, else no connection."""
         answer = message if error_answers.shortened(message) else self.failed(error)
         self._count(answer)
         try:

@@ -1,7 +1,6 @@
 """Faults that a test injects into requests before the handler: fail, delay, hold, drop, truncate or just count.
 
-A rule says which requests it is for, how often it applies and what it does. Without rules `active` is False and
-requests do not come here at all.
+A rule holds its filter, its count and its effect. Without rules `active` is False and requests do not come here at all.
 """
 
 from __future__ import annotations
@@ -332,7 +331,7 @@ def _fetching_in_part(match: Match, code: int, exchange: Exchange) -> Answer:
 
 
 async def _afterwards(exchange: Exchange, change: Callable[[Message | None], Message | None]) -> Message | None:
-    """Let the request take effect, and answer what `change` makes of its answer."""
+    """Let the request take effect, and answer with the result of `change`."""
     return change(await _settled(exchange.call()))
 
 

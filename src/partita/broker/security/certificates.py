@@ -30,7 +30,7 @@ class CertificateNotes(NamedTuple):
     ends: datetime
 
     def days_left(self) -> float:
-        """How long it is still valid; negative when it has ended."""
+        """Remaining validity; negative when it has ended."""
         return (self.ends - datetime.now(UTC)).total_seconds() / 86_400
 
 

@@ -1,4 +1,4 @@
-"""Delegation tokens: their rules, and what keeps them. (Kafka: DelegationTokenControlManager.)
+"""Delegation tokens: rules and storage. (Kafka: DelegationTokenControlManager.)
 
 A token is an id, a login by SCRAM whose password is the HMAC of the id, an owner and three times. The HMAC is made with
 the broker's secret key whenever it is needed and is not stored; what is stored checks a login and cannot log in.
@@ -72,7 +72,7 @@ class Token:
 
 
 class Lifetimes(NamedTuple):
-    """How long a token lives at most, and until it has to be renewed, in milliseconds."""
+    """Maximum lifetime of a token, and time until its renewal, in milliseconds."""
 
     longest_ms: int
     renewed_ms: int
@@ -196,7 +196,7 @@ class DelegationTokens:
         self._keep({token.token_id: None}, {})
 
     def sweep(self) -> None:
-        """Remove what has expired, and what another secret key was for."""
+        """Remove expired tokens and those of another secret key."""
         if not self.is_enabled:
             return
         now_ms, kept = self.now_ms(), self._catalogue.kept.get(KIND, {})
@@ -209,7 +209,7 @@ class DelegationTokens:
             log.warning("%d delegation tokens that have expired stay for now: %s", len(gone), error)
 
     def of(self, mechanism: str) -> Callable[[str], Lent]:
-        """Finds what a login with a token needs; for an unknown id it makes it up, and no password fits it.
+        """Finds the data of a login with a token; for an unknown id it makes it up, and no password fits it.
 
         A token's salt and iterations look the same as those that are made up. (SE-P05)
         """

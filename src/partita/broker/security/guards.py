@@ -54,7 +54,7 @@ SERVER_NONCE_BYTES = 13
 
 
 class SaslListener:
-    """How clients log in on one listener: the mechanisms on offer and what each needs."""
+    """Logins on one listener: the offered mechanisms and their settings."""
 
     def __init__(
         self, listener: Listener, config: BrokerConfig, users: Users, lent: DelegationTokens | None = None

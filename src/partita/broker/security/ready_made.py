@@ -115,7 +115,7 @@ class ReadyMade:
         address: Endpoint,
         folder: str | None = None,
     ) -> None:
-        """The certificates are in `folder`, or made up. Raises ConfigError for what does not go together."""
+        """The certificates are in `folder`, or made up. Raises ConfigError for options that exclude one another."""
         if "listeners" in given:
             raise ConfigError("tls, users and acls make a listener of their own; give them or listeners, not both")
         if has_acls and not (users or mtls):
@@ -199,7 +199,7 @@ class ReadyMade:
         return mechanism
 
     def own_options(self, bootstrap: str) -> dict[str, Any]:
-        """How the broker's own clients reach it."""
+        """Options of the broker's own clients."""
         is_somebody = self.users or self._is_mutual
         return self.client_options(bootstrap, OWN_USER if is_somebody else None, "partita")
 

@@ -1,4 +1,4 @@
-"""Which bearer tokens a listener accepts: unsigned ones, or those signed with a key of a JSON Web Key Set.
+"""Bearer tokens that a listener accepts: unsigned ones, or those signed with a key of a JSON Web Key Set.
 
 Keys are read from the configured address in a thread, kept, and read again when they are old or a token names one that
 is not there. A token's own header never says where its key is. (security.md 10.)
@@ -128,7 +128,7 @@ class SignedTokens:
 
 
 def _keys_of(content: bytes) -> dict[str | None, tuple[Any, list[str]]]:
-    """The keys for signatures with what each may sign, by their ids. Raises ValueError."""
+    """Signature keys with their algorithms, by id. Raises ValueError."""
     found = json.loads(content)
     listed = found.get("keys") if isinstance(found, dict) else None
     if not isinstance(listed, list):

@@ -19,7 +19,7 @@ from partita.secret import Secret
 from partita.security.scram import HASHES, ITERATIONS_MIN, Credential, credential_of, salted_password
 
 CREDENTIALS, BROKER_SECRET = "scram", "security"
-"""Kinds of what the catalogue keeps."""
+"""Kinds of catalogue entries."""
 _MADE_UP = "made-up-salts"
 _SALT_BYTES = 16
 _BITS_OF_A_TEXT = 130
@@ -54,7 +54,7 @@ class Users:
         """Passwords for PLAIN, on listeners without a list of their own."""
         self._secret = b""
         self._shapes: dict[str, Counter[Shape]] = {mechanism: Counter() for mechanism in HASHES}
-        """How many users of each mechanism have which shape."""
+        """Numbers of users per mechanism and shape."""
 
     def prepare(self, *, with_scram: bool) -> None:
         """Let the users of the start log in by SCRAM too. Costs some milliseconds per user. Raises StorageError."""

@@ -37,7 +37,7 @@ else:
     fcntl = later("fcntl")
 
 TRIES = 10
-"""How often a partition is copied of which a file vanishes meanwhile."""
+"""Attempts to copy a partition of which a file vanishes meanwhile."""
 
 _Sizes: TypeAlias = dict[str, int]
 

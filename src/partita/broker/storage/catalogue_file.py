@@ -1,4 +1,4 @@
-"""The lines of the catalogue as a file: a checksum before each, torn tails, damage, and what topic folders say.
+"""The lines of the catalogue as a file: a checksum before each, torn tails, damage, and copies in topic folders.
 
 Every folder below `topics` holds a file `topic` with the catalogue's line about it, so that a lost catalogue can be
 rebuilt. Nothing here knows more of a line than its type and its topic.
@@ -19,7 +19,7 @@ CATALOGUE, TOPICS, DESCRIPTION = "catalogue", "topics", "topic"
 DELETED_SUFFIX = ".deleted"
 _ID_DIGITS = 32
 _SKIPPED_PRODUCER_IDS = 1_000_000
-"""How many producer ids a repair passes over: lines that reserved some may be lost."""
+"""Producer ids that a repair skips: lines that reserved some may be lost."""
 
 
 _DURABLE_BEFORE, _UNSYNCED_BEFORE = b" ", b"~"

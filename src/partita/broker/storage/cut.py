@@ -1,4 +1,4 @@
-"""Where all logs of a running broker end at one instant, for a copy that is made file by file.
+"""Ends of all logs of a running broker at one instant, for a copy made file by file.
 
 A copying process holds a lock on one file of the data directory and asks in it; the broker answers in another one. It
 reads all ends of an answer in one turn of its loop: no transaction is decided and no offset is committed between two of
@@ -34,9 +34,9 @@ log = logging.getLogger("partita.broker")
 ASKED, ANSWERED = "backup", "backup.cut"
 """Files of the data directory: a copying process asks in the first one, the broker answers in the second one."""
 PATIENCE_SECONDS = 30.0
-"""How long the broker may take to answer: it looks once a second, and ends the compaction that is under way."""
+"""Time for the broker's answer: it looks once a second, and ends the compaction that is under way."""
 STALLED_MS = 600_000
-"""How long a copy may take for one file; one that takes longer is not waited for."""
+"""Time of a copy for one file; one that takes longer is not waited for."""
 _LOOK_SECONDS = 0.02
 
 
@@ -45,7 +45,7 @@ class NoCut(Exception):
 
 
 class End(NamedTuple):
-    """Where one log ends: in which segment, after how many of its bytes, before which offset."""
+    """End of one log: in which segment, after how many of its bytes, before which offset."""
 
     base_offset: int
     size: int

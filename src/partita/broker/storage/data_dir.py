@@ -231,7 +231,7 @@ class DiskStore(LogStore):
                 unclean.sync_unclean_logs(self._small, at_once=self._at_once)
 
     def _finish_deletions(self) -> None:
-        """Remove what deletions have left; graves only if an orderly stop wrote the catalogue without their topics."""
+        """Remove remains of deletions; graves only if an orderly stop wrote the catalogue without their topics."""
         for name in self._small.list(TOPICS):
             topic_id = buried_by(name)
             if topic_id is None and name.endswith(DELETED_SUFFIX):
@@ -407,7 +407,7 @@ class DiskStore(LogStore):
             self._owe([])
 
     def _remove(self, topic_id: str, partition: int) -> None:
-        """Remove one partition's folder, and the topic's with the last one. The next start finishes what is left."""
+        """Remove one partition's folder, and the topic's with the last one. The next start finishes the rest."""
         folder = f"{TOPICS}/{topic_id}"
         names = self._small.list(folder)
         if DESCRIPTION in names:
@@ -425,7 +425,7 @@ class DiskStore(LogStore):
             self._small.sync_dir(TOPICS)
 
     def volume_bytes(self) -> tuple[int, int]:
-        """How large the volume is and how much of it can still be used."""
+        """Size and free space of the volume."""
         volume = os.statvfs(self.root)
         return volume.f_frsize * volume.f_blocks, volume.f_frsize * volume.f_bavail
 

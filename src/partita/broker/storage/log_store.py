@@ -48,7 +48,7 @@ def log_config(config: TopicConfig) -> LogConfig:
 log = logging.getLogger("partita.broker")
 
 NO_ROOM_EVERY_MS = 60_000
-"""How often at most the log says that batches are refused for want of room or descriptors."""
+"""Shortest time between log lines about batches refused for want of room or descriptors."""
 COUNTERS = {
     "unclean_starts": "starts after a stop that was not in order",
     "logs_cut": "logs that recovery made shorter",
@@ -64,7 +64,7 @@ class LogStore:
     """The common part of stores on disk and in memory; see `partita.broker.storage.store.Store` for its promises."""
 
     _at_once = AT_ONCE
-    """How many logs are synced at a time, at a start and a stop."""
+    """Number of logs synced at a time, at a start and a stop."""
 
     def __init__(self, storage: Storage, group_storage: Storage, durability: Durability) -> None:
         self._storage = storage
@@ -86,7 +86,7 @@ class LogStore:
         self.notices: list[tuple[str, dict[str, object]]] = []
         self.on_notice: Callable[..., None] | None = None
         self._ends: dict[str, int] = {}
-        """Where logs ended at the last orderly stop, by folder: they never become shorter."""
+        """Log ends at the last orderly stop, by folder: they never become shorter."""
         self.counters = dict.fromkeys(COUNTERS, 0)
         self._no_room_from_ms = 0
 
@@ -173,7 +173,7 @@ class LogStore:
             self.fail(str(error))
 
     def _tell_recovery(self, opened: partition_log.PartitionLog) -> None:
-        """Say what recovery took away (7.4); nothing is cut in silence."""
+        """Report records that recovery removed (7.4); nothing is cut in silence."""
         report = opened.report
         for start, end in report.gaps:
             self.counters["offsets_missing"] += end - start

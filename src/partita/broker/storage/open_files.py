@@ -114,5 +114,5 @@ def raise_soft_limit() -> int:
 
 
 def limit_for_logs() -> int:
-    """How many files the logs may keep open: a mapped file takes two descriptors, and clients get their share."""
+    """Bound of the logs' open files: a mapped file takes two descriptors, and clients get their share."""
     return max(LEAST, raise_soft_limit() // CLIENTS_SHARE // 2)

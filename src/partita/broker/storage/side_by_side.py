@@ -11,7 +11,7 @@ log = logging.getLogger("partita.broker")
 
 AT_ONCE = 16
 PROGRESS_SECONDS = 2.0
-"""How often the log says how far it is."""
+"""Time between log lines about progress."""
 
 
 def side_by_side(jobs: Sequence[Callable[[], None]], doing: str, *, at_once: int = AT_ONCE) -> None:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class Store(Protocol):
-    """Where everything durable lives: one log directory. Changes become durable with the next sync (`Upkeep`)."""
+    """Home of everything durable: one log directory. Changes become durable with the next sync (`Upkeep`)."""
 
     unclean: bool
     """The last user of the directory did not stop in order (D5, D6)."""
@@ -43,7 +43,7 @@ class Store(Protocol):
     counters: dict[str, int]
     """How often: unclean_starts, logs_cut, bytes_cut, batches_damaged, offsets_clamped, offsets_missing."""
     description: str
-    """One line for the start banner: where, and what survives what."""
+    """One line for the start banner: place and durability."""
     root: str
     """The directory everything is in, or `memory`."""
 
@@ -136,7 +136,7 @@ class Store(Protocol):
         ...
 
     def volume_bytes(self) -> tuple[int, int]:
-        """How large the volume is and how much of it can still be used; -1 where there is none."""
+        """Size and free space of the volume; -1 where there is none."""
         ...
 
     def close_logs(self) -> None:

@@ -1,4 +1,4 @@
-"""Make durable what a crash has left in the page cache alone, before any client can see it.
+"""Sync data that a crash left in the page cache alone, before any client can see it.
 
 Under `sync` nothing is shown that could vanish. After a kill the logs hold bytes that were written and perhaps never
 synced; a start syncs those files, so that each log begins at its end, as Kafka's leader does.

@@ -34,7 +34,7 @@ else:
 log = logging.getLogger("partita.broker")
 
 CHECK_SECONDS = 1.0
-"""How often the data directory is looked at, and chores that found the disk full are tried again."""
+"""Time between looks at the data directory, and between retries of chores that found the disk full."""
 OPENED_AT_ONCE = 20
 """Partitions that a walk visits, and whose logs it opens, between two turns of the loop."""
 LOOKED_AT_ONCE = 100

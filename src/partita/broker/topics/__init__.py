@@ -1,1 +1,1 @@
-"""Which topics exist, and the checks before one is made."""
+"""Existing topics, and the checks before one is created."""

@@ -1,7 +1,7 @@
 """The topic catalogue: names, ids, partitions, leaders and leader epochs, settings. Every change is one durable line.
 
 A restart reads the lines back, and their sum is the catalogue again. In Kafka the KRaft metadata log does this.
-Handlers check what a client may ask for; this file carries out the decisions.
+Handlers check clients' requests; this file carries out the decisions.
 """
 
 from __future__ import annotations
@@ -314,7 +314,7 @@ class TopicCatalogue:
         self._record({"type": "cluster", "id": cluster_id})
 
     def close(self) -> None:
-        """Close every open log and shorten the catalogue to what still holds.
+        """Close every open log and shorten the catalogue to valid lines.
 
         A log directory that is offline, or goes offline now, keeps its catalogue and gets no mark of a clean stop.
         """

@@ -21,7 +21,7 @@ limit."""
 
 
 class Refused(Exception):
-    """A topic cannot be made; `code` and the message are what to answer."""
+    """A topic cannot be made; `code` and the message are the answer."""
 
     def __init__(self, code: ErrorCode, message: str) -> None:
         super().__init__(message)

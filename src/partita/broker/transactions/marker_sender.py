@@ -52,7 +52,7 @@ class MarkerSender:
         sending.begin()
 
     def count_waiting(self) -> int:
-        """How many partitions wait for a marker."""
+        """Number of partitions that wait for a marker."""
         return sum(len(sending.left) for sending in self.under_way)
 
     def partition(self, name: TopicPartition) -> Partition | None:

@@ -40,7 +40,8 @@ class EndMarker(NamedTuple):
 
 
 class Shards(NamedTuple):
-    """Where markers go: the cluster's logs, and the shards of groups, which are made when one is first asked for.
+    """Destinations of markers: the cluster's logs, and the shards of groups, which are made when one is first asked
+    for.
 
     What is long waits in `turns`, in one line with the requests of connections.
     """

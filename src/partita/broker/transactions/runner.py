@@ -1,7 +1,7 @@
-"""Run one shard of the transaction coordinator: load, append, report what became durable, one timer.
+"""Run one shard of the transaction coordinator: load, append, report durable records, one timer.
 
 The coordinator decides, this shell acts. A record is appended at once, as a batch of its own; the coordinator learns
-when it is durable, and only then changes, answers, and orders markers. It also learns what the log refuses. (Kafka:
+when it is durable, and only then changes, answers, and orders markers. It also learns refusals of the log. (Kafka:
 TransactionStateManager.)
 """
 
@@ -171,7 +171,7 @@ class TransactionRunner(ShardLife):
             self.take(self.coordinator.markers_done(decided, partitions, self._cluster.clock.now()))
 
     def take(self, step: Step) -> None:
-        """Do what a step of the coordinator says."""
+        """Carry out a step of the coordinator."""
         if step.notes:
             self._cluster.notes.publish(step.notes)
         _release(step)
@@ -208,7 +208,7 @@ class TransactionRunner(ShardLife):
         self.take(self.coordinator.refused(write.move, refused, now))
 
     def _settle(self) -> None:
-        """Report to the coordinator what is durable by now, and watch the log while steps still wait."""
+        """Report durable records to the coordinator, and watch the log while steps wait."""
         if self._is_settling or self.state is not State.ACTIVE:
             return
         self._is_settling = True
@@ -242,7 +242,7 @@ class TransactionRunner(ShardLife):
         self._arm()
 
     def _come_in_turn(self) -> None:
-        """Do one step of what is due when it is this shard's turn; the next one waits in line again."""
+        """Do one step of due work when it is this shard's turn; the next one waits in line again."""
         self._turns.wait(self._take_turn)
 
     def _take_turn(self) -> None:

@@ -20,7 +20,7 @@ _TEXT = re.compile(r"(\w[\w.-]*)://(?:\[([^\[\]]*)\]|([^\[\]:/]*)):(\d{1,5})")
 
 
 class Endpoint(NamedTuple):
-    """A host and a port; `str()` is what a client wants as `bootstrap.servers`."""
+    """A host and a port; `str()` is a value for `bootstrap.servers`."""
 
     host: str
     port: int

@@ -21,9 +21,9 @@ DECODE_IT = -2
 FRAME_BYTES_MAX = 1024
 """Larger frames are not learnt."""
 ENTRIES_MAX = 8192
-"""How many frames one memo knows; the next one empties it."""
+"""Number of frames of one memo; the next one empties it."""
 Replies = Mapping[int, tuple[bytes, bytes]]
-"""By error code, what stands before and after the correlation id in the reply."""
+"""By error code, the bytes before and after the correlation id in the reply."""
 
 
 class Pause(Protocol):
@@ -72,7 +72,7 @@ class Recall:
         self._known.clear()
 
     def reply(self, received: bytes) -> bytes | None:
-        """The reply to what was received, if it is exactly one known frame, its length in front; else None."""
+        """The reply to the received bytes, if they are exactly one known frame, its length in front; else None."""
         if not self._known:
             return None
         known = self._known.get(received[:8] + received[12:])

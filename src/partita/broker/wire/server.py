@@ -31,9 +31,9 @@ else:
 TICK_SECONDS = 1.0
 FRAME_TICKS_MAX = 30
 LOGIN_TICKS_MAX = 10
-"""How long the TLS handshake and the login may take together, from the accept on. (H10)"""
+"""Time for the TLS handshake and the login together, from the accept on. (H10)"""
 CLOSE_TICKS_MAX = 10
-"""How long a peer may take to read the unsent bytes when its connection closes."""
+"""Time for a peer to read the unsent bytes when its connection closes."""
 DESCRIPTORS_IN_RESERVE = 128
 """Descriptors no connection gets: the logs need them. (H13)"""
 BACKLOG = 1024
@@ -57,7 +57,7 @@ class Certified(Protocol):
 
 
 def descriptor_limit() -> int:
-    """How many connections the process's descriptors allow."""
+    """Number of connections that the process's descriptors allow."""
     try:
         import resource
     except ImportError:

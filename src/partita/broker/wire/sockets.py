@@ -30,7 +30,7 @@ HANDSHAKES_AT_ONCE = 4
 """Steps of TLS handshakes in one round: each costs about as much as ten small requests."""
 ROUNDS_AT_ONCE = 16
 ROUNDS_SECONDS = 0.002
-"""How often, and for how long, one wake-up looks for more before the loop's other work has its turn."""
+"""Number and duration of one wake-up's looks before the loop's other work has its turn."""
 GATHERED_BELOW_BYTES = 4096
 SENT_AT_ONCE_BYTES = 1 << 20
 """Bytes sent to one peer before others have their turn: the system would take 6 MB at once, and 5 ms for it."""
@@ -199,7 +199,7 @@ class SocketTransport(asyncio.Transport):
         self._sockets = sockets
         self._endpoint = endpoint
         self._send: Callable[[Buffer], int] = endpoint.send
-        """How much of some bytes was taken. Called directly, since a repeated heartbeat costs little more than this."""
+        """Number of bytes taken. Called directly, since a repeated heartbeat costs little more than this."""
         self._protocol = protocol
         self._unsent: deque[memoryview] = deque()
         self._unsent_bytes = 0
@@ -288,13 +288,13 @@ class SocketTransport(asyncio.Transport):
         self._high = self._high if high is None else high
 
     def get_write_buffer_size(self) -> int:
-        """How many bytes are unsent."""
+        """Number of unsent bytes."""
         return self._unsent_bytes
 
     # -- what epoll says ------------------------------------------------------------------------------------------
 
     def on_ready(self, events: int) -> None:
-        """Do what epoll says is possible: send the rest, receive more."""
+        """Act on epoll's events: send the rest, receive more."""
         if events & WRITABLE and self._unsent:
             self._send_rest()
         if self._watched & READABLE and events & ~WRITABLE:
@@ -351,7 +351,7 @@ class SocketTransport(asyncio.Transport):
             self._watch()
 
     def _watch(self) -> None:
-        """Watch for what can be used now. Unwatched is unregistered: epoll always reports a peer that hung up."""
+        """Watch for usable events. Unwatched is unregistered: epoll always reports a peer that hung up."""
         if self._is_lost:
             return
         wanted = self._wanted()

@@ -1,6 +1,6 @@
 """TLS inside the node's own sockets: a transport whose bytes pass through a non-blocking `SSLSocket`.
 
-What differs from plain sockets: OpenSSL may hold decrypted bytes that epoll knows nothing of, so a transport that stops
+Differences from plain sockets: OpenSSL may hold decrypted bytes that epoll knows nothing of, so a transport that stops
 reading early asks for another look; reading may have to write and writing to read; a slice that was refused must be
 offered again as it was. (security.md 3.2.) OpenSSL begins when the first record of the handshake is there as a whole:
 its buffers are large, and half a record is kept by the kernel at no cost of ours.
@@ -61,7 +61,7 @@ class TlsTransport(SocketTransport):
         self._send = self._encrypt
         self._context = context
         self._awaited_bytes = 0
-        """How much of the first record epoll was asked to wait for."""
+        """Bytes of the first record that epoll was asked to wait for."""
         self._handshake_failed = handshake_failed
         self._is_secured = False
         self._offered: memoryview | None = None
@@ -81,7 +81,7 @@ class TlsTransport(SocketTransport):
             self._sockets.look_again(self)
 
     def on_ready(self, events: int) -> None:
-        """Do what epoll says is possible: go on with the handshake, send the rest, receive more."""
+        """Act on epoll's events: go on with the handshake, send the rest, receive more."""
         if not self._is_secured:
             if self._is_lost or not (isinstance(self._endpoint, ssl.SSLSocket) or self._has_begun()):
                 return
@@ -99,7 +99,7 @@ class TlsTransport(SocketTransport):
                 self._watch()
 
     def look(self) -> None:
-        """Receive what OpenSSL has decrypted already."""
+        """Receive bytes that OpenSSL has decrypted already."""
         if not (self._is_lost or self._is_paused or self._is_closing) and self._secure.pending():
             self._receive()
 

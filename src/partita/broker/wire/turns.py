@@ -17,11 +17,11 @@ from typing import Any
 from partita.protocol.primitives import Structure
 
 TURN_SECONDS = 0.0005
-"""How long one connection is served; a request that was begun is always finished."""
+"""Longest turn of one connection; a request that was begun is always finished."""
 SLICE_SECONDS = 0.001
-"""How long a long request is worked on at a time; an element that was begun is always finished."""
+"""Longest slice of a long request; an element that was begun is always finished."""
 ROUND_SECONDS = 0.002
-"""How long those in line are served before the loop looks for other work."""
+"""Time for those in line before the loop looks for other work."""
 
 
 class Turns:

@@ -40,7 +40,7 @@ _GONE = (ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.UNKNOWN_TOPIC_ID)
 
 
 class Kind(Enum):
-    """Who asked for a commit; it decides about retries and about who hears of a failure."""
+    """Origin of a commit; it decides about retries and the receiver of a failure."""
 
     SYNC = "sync"
     CLOSE = "close"
@@ -51,7 +51,7 @@ class Kind(Enum):
 
 @dataclass(slots=True, eq=False)
 class PendingCommit:
-    """One commit under way: what it commits, on behalf of which generation, and when to try again."""
+    """One commit in flight: its offsets, its generation, and the time of the next try."""
 
     kind: Kind
     offsets: Offsets
@@ -80,7 +80,7 @@ class PendingCommit:
 
 
 class Commits:
-    """`commit` starts one; `auto_poll` looks at the timer; `positions` says what there is to commit."""
+    """`commit` starts one; `auto_poll` looks at the timer; `positions` returns the offsets to commit."""
 
     def __init__(
         self,
@@ -114,7 +114,7 @@ class Commits:
     # Starting
 
     def commit(self, kind: Kind, offsets: Offsets | None, callback: Callable[..., Any] | None = None) -> Operation:
-        """Commit these offsets, or all positions; what cannot even be sent fails at once."""
+        """Commit these offsets, or all positions; a commit that cannot be sent fails at once."""
         wanted = self._positions() if offsets is None else dict(offsets)
         self._begun += 1
         assigned = self._member.subscription.assignment
@@ -153,7 +153,7 @@ class Commits:
         self._next_auto_ms = None
 
     def auto_poll(self, now: Now, poll: Poll) -> None:
-        """Commit what earlier polls returned, if the interval is over. Called while the application polls."""
+        """Commit the records of earlier polls, if the interval is over. Called while the application polls."""
         if not self._member.config.enable_auto_commit:
             return
         if self._next_auto_ms is None:
@@ -287,7 +287,7 @@ class Commits:
         return all(state is not None and assigned.get(tp) is state for tp, state in commit.states.items())
 
     def _generation(self) -> Generation:
-        """As whom to commit now."""
+        """Identity of a commit now."""
         return self._member.generation if self._member.subscription.is_group else Generation()
 
     def _is_still_ours(self, commit: PendingCommit) -> bool:
@@ -299,7 +299,7 @@ class Commits:
         return commit.generation == self._generation()
 
     def _send_what_is_news(self, commit: PendingCommit, poll: Poll) -> None:
-        """A repeated commit leaves out what newer ones have committed meanwhile: it would turn the group back."""
+        """Send a repeated commit without offsets that newer commits have replaced: it would reset the group."""
         self._leave_out_what_is_gone(commit)
         commit.offsets = {tp: o for tp, o in commit.offsets.items() if self._newest.get(tp, 0) < commit.number}
         if commit.offsets:
@@ -336,7 +336,7 @@ class Commits:
             self._leave_out(commit, {tp for tp in commit.offsets if tp.topic in gone})
 
     def _leave_out(self, commit: PendingCommit, missing: set[TopicPartition]) -> None:
-        """Partitions of topics that are gone have nothing to commit; said once per topic (BM-151).
+        """Leave out partitions of deleted topics, with a note per topic (BM-151).
 
         Deviation: Partita's consumer does not repeat an automatic commit for deleted topics, where Kafka's repeats it
         for up to max.poll.interval.ms and delays a rebalance for all other topics.

@@ -47,7 +47,7 @@ class HeartbeatFields:
     def message(
         self, member_id: str, epoch: int, subscription: Subscription, owned: tuple[int, Iterable[TopicIdPartition]]
     ) -> ConsumerGroupHeartbeatRequest:
-        """The heartbeat to send now. `owned` is what the last reconciliation led to, with its number."""
+        """The heartbeat to send now. `owned` is the result of the last reconciliation, with its number."""
         number, partitions = owned
         says_all = self._asked is None or epoch == 0
         said: dict[str, Any] = self._constants() if says_all else {}

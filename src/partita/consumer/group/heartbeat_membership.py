@@ -32,7 +32,7 @@ PATTERNS_FROM_VERSION = 1
 _IN_GROUP = (MemberState.JOINING, MemberState.RECONCILING, MemberState.ACKNOWLEDGING, MemberState.STABLE)
 _AT_ONCE = (MemberState.JOINING, MemberState.ACKNOWLEDGING)
 _ANSWERS_UNTIL_SURE = 3
-"""A coordinator may answer a join, and what acknowledges that answer, before it has assigned."""
+"""A coordinator may answer a join and its acknowledgement before it has assigned."""
 
 
 class HeartbeatMembership:
@@ -77,7 +77,7 @@ class HeartbeatMembership:
 
     @property
     def is_settled(self) -> bool:
-        """Does the member hold what the coordinator wants it to hold? "Nothing" counts once it is no first word."""
+        """Does the member hold its target assignment? "Nothing" counts once it is no first word."""
         return self.member.has_final_share and not self.is_joining
 
     def enforce_rebalance(self, reason: str) -> None:
@@ -135,7 +135,7 @@ class HeartbeatMembership:
         return Request(self, message, self._coordinator.node, to_coordinator=True)
 
     def _leave_for_silence(self, now: Now, poll: Poll) -> None:
-        """Give up the place in the group; what was held is lost at the next poll, which joins again.
+        """Leave the group; held partitions are lost at the next poll, which joins again.
 
         Deviation: Partita's KIP-848 consumer leaves as soon as `max.poll.interval.ms` is over, where Kafka's looks only
         when a heartbeat is due, up to 5 s late.
@@ -153,7 +153,7 @@ class HeartbeatMembership:
     # Asked while the application polls
 
     def _advance(self, poll: Poll) -> None:
-        """As far as possible in this turn: the running script, then what the state asks for."""
+        """Advance as far as possible in this turn: the running script, then the action of the state."""
         member = self.member
         if any(isinstance(event, Failed) for event in member.events):
             return

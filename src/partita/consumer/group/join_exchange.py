@@ -70,7 +70,7 @@ class JoinExchange:
         self._pending = self._to_lead = self.assignment = None
 
     def wait_ms(self, now: Now) -> int:
-        """How long the next JoinGroup has to wait because of earlier refusals."""
+        """Back-off of the next JoinGroup after earlier refusals."""
         return max(0, self._not_before_ms - now.mono_ms)
 
     def assignor(self, name: str) -> Assignor:
@@ -103,7 +103,7 @@ class JoinExchange:
         return self._pending
 
     def poll(self, part: Any) -> Poll:
-        """Go on as leader once the metadata of all topics of the group is there."""
+        """Continue as leader once the metadata of all topics of the group is there."""
         poll = Poll()
         if self._to_lead is not None and self._metadata.covers(self._member.subscription.group_topics):
             response, self._to_lead = self._to_lead, None
@@ -111,7 +111,7 @@ class JoinExchange:
         return poll
 
     def on_response(self, request: Request, response: Any, now: Now) -> list[Request]:
-        """Take in an answer; returns what to send next."""
+        """Take in an answer; return the next requests."""
         if request is not self._pending:
             return []
         self._pending = None
@@ -271,7 +271,7 @@ class JoinExchange:
             self._succeed(Successor.of(self.assignment))
 
     def _succeed(self, told: Successor) -> None:
-        """Go on where the process before this one stopped, whose share the coordinator has kept (decision 0120).
+        """Continue with the assignment of the previous process, which the coordinator has kept (decision 0120).
 
         A group leader watches the topics from the assignment on, not from its return. Before version 9 of JoinGroup a
         returning leader gets a follower's answer; the counts in its own share show that it leads.

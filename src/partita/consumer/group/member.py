@@ -41,7 +41,7 @@ ALLOWED_MOVES = {
     MemberState.COMPLETING_REBALANCE: (MemberState.STABLE, MemberState.PREPARING_REBALANCE, MemberState.UNJOINED),
     MemberState.STABLE: (MemberState.PREPARING_REBALANCE, MemberState.UNJOINED),
 }
-"""Where a member of the classic protocol may go from each state. Staying where it is is always allowed."""
+"""Allowed moves of a member of the classic protocol. Staying in a state is always allowed."""
 
 _OUT = (MemberState.FENCED, MemberState.STALE, MemberState.FATAL, MemberState.UNSUBSCRIBED)
 CONSUMER_MOVES = {
@@ -54,7 +54,7 @@ CONSUMER_MOVES = {
     MemberState.STALE: (MemberState.JOINING, MemberState.UNSUBSCRIBED, MemberState.FATAL),
     MemberState.FATAL: (MemberState.UNSUBSCRIBED,),
 }
-"""Where a member of the consumer protocol (KIP-848) may go from each state.
+"""Allowed moves of a member of the consumer protocol (KIP-848).
 
 Kafka's PREPARE_LEAVING and LEAVING are missing: here the callback that leaving owes runs before the membership learns
 of the leave, and the heartbeat that leaves is sent in the same turn.
@@ -65,7 +65,7 @@ Deviation: `unsubscribe` of Partita's consumer ends a fatal error, where Kafka's
 
 @dataclass(frozen=True, slots=True)
 class Generation:
-    """Which join this member took part in; -1 none. The member id may outlive it."""
+    """Number of the last join; -1 none. The member id may outlive it."""
 
     id: int = -1
     member_id: str = ""
@@ -78,7 +78,7 @@ class Generation:
 
 
 class Member:
-    """State, generation and flags; `events` collects what the application is to hear."""
+    """State, generation and flags; `events` collects the application's events."""
 
     def __init__(self, config: ConsumerConfig, subscription: Subscription, view: MetadataView) -> None:
         self.config = config
@@ -93,9 +93,9 @@ class Member:
         """Does the group need the application to poll, so that partitions can be given up or taken over?"""
         self.rejoin_reason = ""
         self.memberships_lost = 0
-        """How often it was thrown out of the group or left it: a commit begun before is not sent after."""
+        """Number of times it left or was removed: a commit from before is not sent afterwards."""
         self.share_is_known = False
-        """Has the group decided what this member gets? With the consumer protocol "nothing" may be its first word."""
+        """Has the group assigned this member? With the consumer protocol the first assignment may be empty."""
         self.needs_join_prepare = True
         self.is_leader = False
         self.joined_topics: frozenset[str] | None = None
@@ -115,7 +115,7 @@ class Member:
 
     @property
     def acting_generation(self) -> Generation:
-        """As whom the member acts in the eyes of others, transactional producers above all."""
+        """Identity of the member for others, above all transactional producers."""
         return self.generation if self.by_epochs or self.is_stable else self.joined_generation
 
     @property
@@ -125,7 +125,7 @@ class Member:
 
     @property
     def has_final_share(self) -> bool:
-        """Has the group decided what this member gets, be it nothing, with no rebalance to follow?"""
+        """Does the member have its assignment, even an empty one, with no rebalance to follow?"""
         return self.is_stable and not self.rejoin_needed and (self.share_is_known or not self.by_epochs)
 
     @property
@@ -148,7 +148,7 @@ class Member:
         self.state = to
 
     def reset(self, reason: str, *, keep_member_id: bool = False) -> None:
-        """The generation is void: what was owned is lost at the next join."""
+        """Drop the generation: owned partitions are lost at the next join."""
         self.move(MemberState.UNJOINED)
         self.generation = Generation(member_id=self.generation.member_id) if keep_member_id else Generation()
         self.memberships_lost += 1
@@ -156,7 +156,7 @@ class Member:
         self.request_rejoin(reason)
 
     def expel(self, to: MemberState, reason: str) -> None:
-        """The membership of the consumer protocol is over: what is held is lost, and commits fail."""
+        """End the membership of the consumer protocol: held partitions are lost, and commits fail."""
         if to is not self.state:
             self.move(to)
         self.generation = Generation()

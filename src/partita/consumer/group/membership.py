@@ -204,7 +204,7 @@ class Membership:
             )
 
     def callback_done(self, error: BaseException | None, now: Now) -> None:
-        """The application's callback returned or raised: the rebalance goes on."""
+        """Continue the rebalance: the application's callback returned or raised."""
         self._now = now
         self._runner.callback_done(error)
 

@@ -46,7 +46,7 @@ class ScriptRunner:
         return self.resume()
 
     def resume(self, error: BaseException | None = None) -> bool:
-        """Go on with the script; true while it is not finished. A script that raises is over."""
+        """Resume the script; true while it is not finished. A script that raises is over."""
         script = self._script
         assert script is not None, "a script is resumed only while there is one"
         try:
@@ -65,7 +65,7 @@ class ScriptRunner:
         return True
 
     def callback_done(self, error: BaseException | None) -> None:
-        """The application's callback returned or raised: the script goes on."""
+        """Continue the script: the application's callback returned or raised."""
         if not self.awaits_callback:
             return
         self.awaits_callback = False
@@ -104,7 +104,7 @@ def commit_first(member: Member, commit: Commit, clock: Callable[[], Now]) -> Sc
 
 
 def raise_later(member: Member, error: BaseException | None) -> None:
-    """Have the application's poll raise what a callback raised."""
+    """Have the application's poll raise the error of a callback."""
     if error is None:
         return
     if not isinstance(error, WakeupError) and isinstance(error, Exception):
@@ -128,7 +128,7 @@ class Rebalance:
         return self._member.config.protocol is not RebalanceProtocol.COOPERATIVE
 
     def prepare(self) -> Script:
-        """Commit, then give up what has to be given up before JoinGroup."""
+        """Commit, then revoke the partitions that must go before JoinGroup."""
         member, subscription = self._member, self._member.subscription
         if member.config.enable_auto_commit and not member.generation.is_none:
             yield from self._commit_first()
@@ -162,7 +162,7 @@ class Rebalance:
         yield from commit_first(self._member, self._commit, self._clock)
 
     def complete(self, payload: bytes) -> Script:
-        """Install what the group leader gave, telling the application what goes and what comes."""
+        """Install the assignment and report lost and new partitions to the application."""
         member, subscription = self._member, self._member.subscription
         if not member.is_leader:
             member.assignment_snapshot = None

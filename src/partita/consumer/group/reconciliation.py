@@ -1,8 +1,8 @@
-"""From the partitions a member holds to those the coordinator wants it to hold, one reconciliation at a time.
+"""Moves a member from its partitions to its target assignment, one reconciliation at a time.
 
-With the consumer protocol the target comes with any heartbeat, as topic ids. What goes is committed and revoked, what
-comes is assigned, and what stays is fetched throughout. A topic id that the metadata does not know yet waits for the
-next metadata; the rest goes ahead. (Kafka: AbstractMembershipManager.maybeReconcile; consumer.md 12.4.)
+With the consumer protocol the target comes with any heartbeat, as topic ids. Revoked partitions are committed first,
+new ones assigned, the others fetched throughout. A topic id that the metadata does not know yet waits for the next
+metadata; the rest goes ahead. (Kafka: AbstractMembershipManager.maybeReconcile; consumer.md 12.4.)
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from partita.offsets.topic_partition import TopicPartition
 
 
 class Reconciliation:
-    """`target` is what the coordinator wants, `held` what the last reconciliation led to, None before the first."""
+    """`target` is the coordinator's assignment, `held` the result of the last reconciliation, None before the first."""
 
     def __init__(self, member: Member, metadata: Metadata, commit: Commit, clock: Callable[[], Now]) -> None:
         self.target: frozenset[TopicIdPartition] = frozenset()
         self.held: frozenset[TopicIdPartition] | None = None
         self.number = 0
-        """How many reconciliations have succeeded."""
+        """Number of successful reconciliations."""
         self._member = member
         self._metadata = metadata
         self._commit = commit
@@ -62,11 +62,11 @@ class Reconciliation:
         self._looked_at = -1
 
     def is_due(self) -> bool:
-        """Is there something to do with what the metadata knows? Asks for newer metadata if it is too little."""
+        """Does the known metadata allow a step? Asks for newer metadata if it is too little."""
         return self._is_halfway or self.held is None or frozenset(self._resolved().values()) != self.held
 
     def script(self) -> Script:
-        """Go from what is held to the target, as far as its topics are known.
+        """Move from the held partitions to the target, as far as its topics are known.
 
         A callback that raises ends it without a word to the coordinator; the next one calls it again, for the same
         partitions. So does the end of the membership meanwhile.

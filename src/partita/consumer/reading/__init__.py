@@ -1,1 +1,1 @@
-"""Where to read and what was fetched: positions, fetches and their answers, as rules without IO."""
+"""Positions and fetched data: positions, fetches and their answers, as rules without IO."""

@@ -1,7 +1,7 @@
 """The answer for one partition, waiting to be handed out as records or as bytes for Arrow (consumer.md 9.5, 9.7).
 
-Bytes stay bytes until `take` makes records of some. What is wrong with them names partition and offset and repeats
-until the application seeks.
+Bytes stay bytes until `take` makes records of some. Their errors name partition and offset and repeat until the
+application seeks.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from partita.records.header import cut, read_header
 
 
 class CompletedFetch:
-    """Records from `next_offset` on; `size` is what it costs to keep, `error` what to raise instead of records."""
+    """Records from `next_offset` on; `size` is its memory, `error` replaces its records."""
 
     __slots__ = ("_batches", "_records", "_returned", "aborted", "data", "error", "fetch_offset", "is_drained",
                  "last_epoch", "next_offset", "node_id", "size", "tp")  # fmt: skip
@@ -47,7 +47,7 @@ class CompletedFetch:
         self._returned: list[Record] = []
 
     def take(self, limit: int) -> list[Record]:
-        """The next records, at most `limit`. What is wrong is raised only when nothing precedes it."""
+        """The next records, at most `limit`. An error is raised only when no records precede it."""
         taken, self._returned = self._returned[:limit], self._returned[limit:]
         if len(taken) < limit:
             try:

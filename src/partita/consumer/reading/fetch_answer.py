@@ -1,4 +1,4 @@
-"""Reading a Fetch answer: session rules, leader hints, watermarks, and what each error code means (9.3-9.5, 15.3)."""
+"""Reading a Fetch answer: session rules, leader hints, watermarks, and error codes (9.3-9.5, 15.3)."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Answers that wait to be handed out, in their order: records up to a limit, or whole answers (consumer.md 9).
 
-What is here counts only as long as its partition stands where it was fetched for. (Kafka: FetchCollector.)
+Data counts only while its partition stands at the fetched position. (Kafka: FetchCollector.)
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ class FetchBuffer:
             self._answers.popleft()
 
     def _ready(self, fetch: CompletedFetch) -> PartitionState | None:
-        """The partition's state, if this data is still what it waits for (a paused one keeps its data)."""
+        """The partition's state, if it still waits for this data (a paused one keeps it)."""
         state = self._subscription.assignment.get(fetch.tp)
         if self.remark is not None:
             self._tell(fetch, state, self.remark)

@@ -46,7 +46,7 @@ class FetchSession:
         self._uses_topic_ids = True
 
     def build(self, wanted: Mapping[TopicPartition, FetchSlot]) -> SessionRequest:
-        """A full request on a new session, else what has changed; changed partitions go to the end of the order."""
+        """A full request on a new session, else the changes; changed partitions go to the end of the order."""
         if wanted == self.slots and self.epoch not in (INITIAL_EPOCH, FINAL_EPOCH):
             return SessionRequest(self.session_id, self.epoch, {}, [], False, self._uses_topic_ids)
         with_ids = self._uses_topic_ids = all(slot.topic_id != ZERO_UUID for slot in wanted.values())

@@ -1,4 +1,4 @@
-"""Fetching: which broker is asked for what, and when (consumer.md 9).
+"""Fetching: requests per broker and their times (consumer.md 9).
 
 One Fetch in flight per broker; a broker that leads a partition with unpaused data in the buffer is not asked, so the
 next fetch leaves when the last record of the previous one is handed out. (Kafka: AbstractFetch, FetchCollector.)
@@ -37,7 +37,7 @@ class _Broker:
 
 
 class _Place(NamedTuple):
-    """Which broker is asked for what, as long as the partition stands at this position."""
+    """Broker and request of a partition while it stands at this position."""
 
     position: Position
     node: Node
@@ -226,7 +226,7 @@ class Fetching:
     # Answers
 
     def on_response(self, request: Request, response: Any, now: Now) -> None:
-        """Put what came into the buffer; an answer that cannot be used makes the broker rest."""
+        """Buffer the answer; an answer that cannot be used makes the broker rest."""
         broker, slots = request.context
         # The answer to a closing of the session: nothing waits for it.
         if broker is None:

@@ -60,7 +60,7 @@ def list_offsets(
 
 
 def answers(response: ListOffsetsResponse) -> Iterator[tuple[TopicPartition, Reaction, Any]]:
-    """Each partition of an answer, and what to do about it."""
+    """Each partition of an answer with its reaction."""
     for topic in response.topics:
         for partition in topic.partitions:
             tp = TopicPartition(topic.name, partition.partition_index)
@@ -102,7 +102,7 @@ class OffsetLookups:
         return frozenset(tp.topic for ask in self._asks for tp in ask.open) if self._asks else _NO_TOPICS
 
     def ask(self, targets: Targets) -> Operation:
-        """Look up an offset for each partition; the operation's value holds what was found."""
+        """Look up an offset for each partition; the operation's value holds the offsets."""
         operation = Operation()
         if targets:
             self._asks.append(_Ask({TopicPartition(*tp): ts for tp, ts in targets.items()}, operation))
@@ -139,7 +139,7 @@ class OffsetLookups:
         return poll
 
     def on_response(self, request: Request, response: ListOffsetsResponse, now: Now) -> None:
-        """Note what was found; partitions whose leader moved are asked for again."""
+        """Note the found offsets; partitions whose leader moved are asked for again."""
         ask: _Ask = request.context
         ask.in_flight -= set(asked(request))
         is_again = False

@@ -1,4 +1,4 @@
-"""Which partitions the application has read to their ends, and which of these ends are news.
+"""Partitions that the application has read to their ends, and the newly reached ends.
 
 The end of a partition is its high watermark in the last answer, or the last stable offset under read_committed. It is
 reached when the application's position is there: no fetched records of the partition are left.
@@ -46,7 +46,7 @@ class PartitionEnds:
 
 
 class ReadToEnd:
-    """How far a loop reads that is to stop at the ends: for each partition to the end that the loop saw first."""
+    """Ends at which a loop stops: for each partition to the end that the loop saw first."""
 
     def __init__(self, ends: PartitionEnds, member: Member, subscription: Subscription) -> None:
         self._ends = ends

@@ -1,4 +1,4 @@
-"""Where each partition starts: its committed offset, else the reset policy (consumer.md 4.3, 8.1, 8.2).
+"""Starting positions of partitions: its committed offset, else the reset policy (consumer.md 4.3, 8.1, 8.2).
 
 A committed offset that cannot be read is asked for again, never taken for "none"; only an answer without one leads to
 a reset. A reset's answer counts only if that very reset is still wanted. (Kafka: OffsetFetcher.)
@@ -30,7 +30,7 @@ from partita.protocol.messages.list_offsets import ListOffsetsResponse
 
 
 class Positions:
-    """Finds positions for assigned partitions that have none. `error()` is what a poll has to raise.
+    """Finds positions for assigned partitions that have none. `error()` returns the error that a poll raises.
 
     After `assign` nothing is looked up before the application polls (`is_started`): it may seek first.
     """
@@ -181,7 +181,7 @@ class Positions:
                 self._subscription.assignment[tp].request_reset(self._config.reset)
 
     def forget(self) -> None:
-        """The assignment changed: what was said about partitions without offsets no longer counts."""
+        """The assignment changed: earlier errors about partitions without offsets no longer count."""
         self._without_offset.clear()
         self._asked_for.clear()
 

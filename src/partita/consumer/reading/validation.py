@@ -24,7 +24,7 @@ NEVER_MS = 1 << 62
 
 
 class Validation:
-    """Checks positions in AWAIT_VALIDATION; `errors` holds what the next poll raises."""
+    """Checks positions in AWAIT_VALIDATION; `errors` holds the errors of the next poll."""
 
     def __init__(
         self, subscription: Subscription, metadata: Metadata, reset: Reset | None, retry_ms: int, request_ms: int

@@ -1,1 +1,1 @@
-"""The two faces of the consumer and what runs the core for them: the loop thread, waiting, delivery, closing."""
+"""The two faces of the consumer and the shell around the core: the loop thread, waiting, delivery, closing."""

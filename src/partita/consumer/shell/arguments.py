@@ -1,4 +1,4 @@
-"""Checks of the application's arguments: a wrong one is refused with an error that says what is expected."""
+"""Checks of the application's arguments: a wrong one is refused with an error that names the expected form."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def topic_names(topics: Iterable[str] | str | None) -> list[str]:
 
 
 def check_pattern(pattern: str | re.Pattern[str] | SubscriptionPattern) -> None:
-    """Refuse a pattern that could match no topic. Raises ValueError. What a broker matches, only a broker can check."""
+    """Refuse a pattern that could match no topic. Raises ValueError. The broker checks its own patterns."""
     if not (pattern if isinstance(pattern, str) else pattern.pattern):
         raise ValueError("the pattern is empty; it has to match whole topic names")
     if isinstance(pattern, SubscriptionPattern):

@@ -61,7 +61,7 @@ class Consumer(ConsumerCalls[K, V]):
         return self
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        """Close. If an exception leaves the block, no automatic commit covers what the last poll gave."""
+        """Close. If an exception leaves the block, no automatic commit covers the records of the last poll."""
         if kind is not None:
             self._delivery.take_back()
         self.close()
@@ -119,7 +119,7 @@ class Consumer(ConsumerCalls[K, V]):
             self._fill(self.poll(LOOP_POLL_S))
 
     def __aiter__(self) -> Never:
-        """Say what a program forgot that has `async for` over this face."""
+        """Explain the mistake of `async for` over this face."""
         raise TypeError("`async for` needs an AsyncConsumer: `async with AsyncConsumer(...) as consumer:`")
 
     def __next__(self) -> ConsumerRecord[K, V]:
@@ -134,16 +134,16 @@ class Consumer(ConsumerCalls[K, V]):
     def poll(self, timeout: float = 0.0, *, max_records: int | None = None) -> ConsumerRecords[K, V]:
         """Records, as soon as there are some; empty at the timeout, or when only positions moved.
 
-        `timeout` is in seconds; 0 returns what is there. At most `max_records`, else max_poll_records; with 0 it only
-        takes part in the group. Records that a loop left in hand come first. With enable_partition_eof it also returns
-        when the end of a partition is reached, without records if need be: see `ends` of the result. Rebalance
+        `timeout` is in seconds; 0 returns buffered records. At most `max_records`, else max_poll_records; with 0 it
+        only takes part in the group. Records that a loop left in hand come first. With enable_partition_eof it also
+        returns when the end of a partition is reached, without records if need be: see `ends` of the result. Rebalance
         callbacks run in here. Raises IllegalStateError before subscribe or assign, WakeupError, the errors of rebalance
         callbacks and of the cluster, and RecordDeserializationError (see poison_policy).
         """
         return run_blocking(self._calls.poll(timeout, max_records=max_records))
 
     def consume(self, num_messages: int, timeout: float) -> ConsumerRecords[K, V]:
-        """Exactly so many records, or what has come within `timeout` seconds; otherwise as `poll`.
+        """Exactly so many records, or those that came within `timeout` seconds; otherwise as `poll`.
 
         max_poll_records is no limit here. If the call is interrupted, the records that had come are given by the next
         poll. (confluent-kafka: consume.)
@@ -187,10 +187,10 @@ class Consumer(ConsumerCalls[K, V]):
     def commit(self, offsets: Committable | None = None, *, timeout: float | None = None) -> None:
         """Commit offsets: given, behind a record, behind the records of a poll, or all positions.
 
-        `offsets` is a dict from partition to the next offset to read, a record, or what a poll returned. In a loop over
+        `offsets` is a dict from partition to the next offset to read, a record, or the result of a poll. In a loop over
         the consumer the record in the body is not part of its position yet: `commit(record)` says that it is done.
-        Returns when the group has the offsets. What may be temporary is retried for `timeout` seconds
-        (default_api_timeout_ms), and the end of a cooperative rebalance waited for; then ApiTimeoutError is raised.
+        Returns when the group has the offsets. Temporary errors are retried for `timeout` seconds
+        (default_api_timeout_ms), and the end of a cooperative rebalance is awaited; then ApiTimeoutError is raised.
         Raises CommitFailedError when the group has moved on, RebalanceRunningError when a poll has to come first.
         """
         run_blocking(self._calls.commit(offsets, timeout=timeout))
@@ -204,7 +204,7 @@ class Consumer(ConsumerCalls[K, V]):
     def seek_to_committed(
         self, partitions: Partitions = (), *, timeout: float | None = None
     ) -> dict[TopicPartition, OffsetAndMetadata | None]:
-        """Go back to what the group has committed for these partitions (none given: all); returns that.
+        """Go back to the group's committed offsets for these partitions (none given: all); return them.
 
         A partition without a committed offset goes where auto_offset_reset says; NoOffsetForPartitionError if that is
         none. Raises IllegalStateError if a partition is not assigned, ApiTimeoutError. (aiokafka: seek_to_committed.)

@@ -50,7 +50,7 @@ else:  # a program that imports a consumer does not make one at once, or ever
 
 Config: TypeAlias = Mapping[str, Any] | None
 LOOP_POLL_S = 1.0
-"""How long a loop waits in a `poll` that is not the library's own."""
+"""Timeout of a loop for a `poll` that a subclass has overridden."""
 
 
 def checked(config: Config, options: Mapping[str, Any], key: object, value: object) -> consumer_config.ConsumerConfig:
@@ -66,7 +66,7 @@ def is_own(face: object, name: str, of_library: object) -> bool:
 
 
 class ConsumerCalls(Generic[K, V]):
-    """Saying what to read, from where, and what is done; looking at what is known."""
+    """Calls to subscribe, seek and commit; and to look at known state."""
 
     __reduce__ = not_pickled
 
@@ -90,7 +90,7 @@ class ConsumerCalls(Generic[K, V]):
             return partition_ends.ReadToEnd(self._core.ends, self._core.member, self._core.subscription)
 
     def _fill(self, records: ConsumerRecords[K, V]) -> None:
-        """Take in hand what a `poll` that is not the library's returned."""
+        """Take in hand the records of an overridden `poll`."""
         with self._driver.io.lock:
             self._delivery.in_hand.fill(records)
 
@@ -148,17 +148,18 @@ class ConsumerCalls(Generic[K, V]):
             return self._core.ends.are_reached(self._core.ends.known())
 
     def hold(self, records: ConsumerRecords[K, V]) -> records_in_hand.Hold:
-        """Work on what a poll returned while no rebalance takes partitions away.
+        """Process the records of a poll while no rebalance revokes partitions.
 
         `with consumer.hold(consumer.poll(1.0)) as held:`, then `for record in held:`. A rebalance under way ends before
-        the first record; then the group waits for this member until the block ends, at most max_poll_interval_ms. What
-        the loop does not pass is not lost: the next poll returns it, or the next owner of its partition reads it.
+        the first record; then the group waits for this member until the block ends, at most max_poll_interval_ms.
+        Unpassed records are not lost: the next poll returns it, or the next owner of its partition reads it.
         """
         taken = arguments.records(records)
         return records_in_hand.Hold(self._driver, self._delivery.in_hand, self._delivery.poll, taken)
 
     def done(self, record: ConsumerRecord[Any, Any], *, after: Any = None) -> bool:
-        """This record is processed (commit_done_only): commits cover what is done without gaps. Any thread may call.
+        """Mark this record as processed (commit_done_only): commits cover records done without gaps. Any thread may
+        call.
 
         With `after`, a future or task of the work on it, that counts when the work has succeeded; if it failed, the
         next poll raises ProcessingError and the record stays open. False if it was not open: done before, or its
@@ -240,7 +241,7 @@ class ConsumerCalls(Generic[K, V]):
                 self._core.done.forget(tp)
 
     def pause(self, partitions: Partitions | None = None) -> None:
-        """Return nothing from these partitions until `resume`; what is buffered is kept.
+        """Return nothing from these partitions until `resume`; buffered records are kept.
 
         Without partitions everything is paused, also partitions that a rebalance brings later: polls return nothing and
         still count as polls. For named partitions an eager rebalance ends the pause, a cooperative one does not. Raises
@@ -329,7 +330,7 @@ class ConsumerCalls(Generic[K, V]):
         self._driver.config.values["security"].set_login(username, password)
 
     def on_note(self, heard: Callable[[Note], Any] | None) -> None:
-        """Call this with every Note: rebalances with causes and durations, standstill, poison records."""
+        """Call this with every Note: rebalances with causes and durations, standstills, poison records."""
         self._driver.on_note = heard
 
     def stalled(self) -> dict[TopicPartition, int]:

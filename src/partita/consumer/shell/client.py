@@ -68,7 +68,7 @@ class AsyncConsumer(ConsumerCalls[K, V]):
         return self
 
     async def __aexit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        """Close. If an exception leaves the block, no automatic commit covers what the last poll gave."""
+        """Close. If an exception leaves the block, no automatic commit covers the records of the last poll."""
         if kind is not None:
             self._delivery.take_back()
         await self.close()
@@ -87,7 +87,7 @@ class AsyncConsumer(ConsumerCalls[K, V]):
         return await self._delivery.poll_records(timeout, limit)
 
     async def consume(self, num_messages: int, timeout: float) -> ConsumerRecords[K, V]:
-        """Exactly so many records, or what has come within `timeout` seconds."""
+        """Exactly so many records, or those that came within `timeout` seconds."""
         arguments.whole_number(num_messages, "num_messages")
         delivery, driver = self._delivery, self._driver
         deadline_ms = driver.deadline_ms(timeout)
@@ -201,7 +201,7 @@ class AsyncConsumer(ConsumerCalls[K, V]):
     async def seek_to_committed(
         self, partitions: Partitions = (), *, timeout: float | None = None
     ) -> dict[TopicPartition, OffsetAndMetadata | None]:
-        """Go back to what the group has committed for these partitions (none given: all); returns that."""
+        """Go back to the group's committed offsets for these partitions (none given: all); return them."""
         wanted = arguments.partitions(partitions, "seek_to_committed") or list(self.assignment())
         with self._driver.io.lock:
             for tp in wanted:

@@ -19,9 +19,9 @@ from partita.net.at_exit import CONSUMERS, at_exit
 
 _PATIENCE_MS, _OUTAGE_PATIENCE_MS, _LOOK_AGAIN_MS = 3_000, 1_000, 250
 _EXIT_SECONDS = 5.0
-"""How long the end of the interpreter waits for consumers that were not closed."""
+"""Time that the end of the interpreter waits for unclosed consumers."""
 _SESSIONS_MS = 200
-"""How long closing waits for the ends of fetch sessions."""
+"""Time that closing waits for the ends of fetch sessions."""
 
 if TYPE_CHECKING:
     from partita.consumer.shell.delivery import Delivery
@@ -186,7 +186,7 @@ def opened(driver: ConsumerDriver, delivery: Delivery) -> None:
 
 
 def _close_at_exit() -> None:
-    """Close what was not closed: commit, leave the groups; and let collected consumers leave theirs.
+    """Close unclosed consumers: commit, leave the groups; and let collected consumers leave theirs.
 
     If a traceback ended the program, or another thread used the consumer, what the last poll gave is not known to be
     processed, and the commit says that it is still to be read.

@@ -40,7 +40,7 @@ _NO_MEMBER = frozenset(
         ErrorCode.FENCED_MEMBER_EPOCH,
     }
 )
-"""How a coordinator refuses offsets of a member that the group has moved on from."""
+"""Errors for offsets of a member that the group has moved on from."""
 
 
 class _Letter(NamedTuple):
@@ -57,7 +57,7 @@ class DeadLetters:
         self._driver = driver
         self._producer: Any = None
         self._refused: GroupMetadata | None = None
-        """As whom this member was refused; a heartbeat will let it know what has become of it."""
+        """Identity under which this member was refused; a heartbeat will let it know what has become of it."""
 
     async def send(self, error: RecordDeserializationError) -> None:
         """Send a record that could not be deserialized. Raises DeadLetterError when it is not acknowledged."""

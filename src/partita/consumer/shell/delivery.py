@@ -1,4 +1,4 @@
-"""From fetched data to what the application gets: objects, Arrow batches, and what to do with unreadable records.
+"""From fetched data to the application: objects, Arrow batches, and unreadable records.
 
 Theory of operation. Fetched batches wait in the core's buffer as bytes. A poll takes some of them out, decodes them and
 returns them. The position, which is what commits go by, moves in the very step that takes records, under the lock of
@@ -154,7 +154,7 @@ class Delivery:
                 self.in_hand.polled()
 
     def _check_seconds(self, timeout: float) -> None:
-        """Refuse what is no number; warn once of what looks like milliseconds (issue 11.8)."""
+        """Refuse a timeout that is no number; warn once if it looks like milliseconds (issue 11.8)."""
         if isinstance(timeout, bool) or not isinstance(timeout, int | float):
             raise TypeError(f"poll takes a number of seconds, not {timeout!r}; poll() returns what is there at once")
         if timeout >= _LOOKS_LIKE_MS and not self._has_warned:
@@ -390,7 +390,7 @@ class Delivery:
     # Unreadable records
 
     async def _pass_over(self, error: RecordDeserializationError) -> None:
-        """Do with an unreadable record what poison_policy says; raises when the poll has to end before it."""
+        """Handle an unreadable record by poison_policy; raises when the poll has to end before it."""
         if error.is_outage:
             self._outage.failed()
         if self._policy == "raise" or error.is_outage or self._letters_once:
@@ -556,7 +556,7 @@ _LOOKS_LIKE_MS = 100
 
 
 class _Outage:
-    """How long fetched records wait after a deserializer has failed through no fault of theirs."""
+    """Back-off after a deserializer has failed through no fault of the record."""
 
     def __init__(self, driver: ConsumerDriver) -> None:
         config = driver.config
@@ -576,5 +576,5 @@ class _Outage:
         self._failures = self._until_ms = 0
 
     def pause_ms(self) -> int:
-        """How long to wait still; 0: not at all."""
+        """Remaining time to wait; 0: not at all."""
         return max(0, self._until_ms - self._driver.now().mono_ms) if self._failures else 0

@@ -70,7 +70,7 @@ class ConsumerDriver:
         self.waiter = waiter
         self.clock = clock or SystemClock()
         self.mono_ms: Callable[[], int] = getattr(self.clock, "mono_ms", lambda: self.clock.now().mono_ms)
-        """The monotonic clock alone, for what is done for every record."""
+        """The monotonic clock alone, for work on every record."""
         self.io = make_io(self.core, client_config(config), self.clock)
         self.listener: AnyListener | None = None
         self.on_note: Callable[[Note], Any] | None = None
@@ -171,7 +171,7 @@ class ConsumerDriver:
         return self._wakeup and not self._wakeups_off
 
     def check(self) -> None:
-        """Raise what cannot wait: a dead I/O thread, a wakeup, brokers that refuse us."""
+        """Raise errors that cannot wait: a dead I/O thread, a wakeup, brokers that refuse us."""
         if self.io.failure is not None:
             raise self.io.failure
         if self.is_woken:
@@ -186,7 +186,7 @@ class ConsumerDriver:
     # Waiting
 
     def step(self) -> None:
-        """Let the core act on what has changed."""
+        """Let the core act on changes."""
         with self.io.lock:
             self._stepped_ms = self.now().mono_ms
             self.io.step()

@@ -1,9 +1,8 @@
 """The consumer's I/O thread: one event loop that owns all sockets and keeps the core going.
 
-It sends what the core asks, feeds what arrives, and sleeps until the core wants to be asked again, whatever the
-application's thread does meanwhile; so heartbeats never wait for user code. The core is guarded by one lock, held for
-single steps only and never across a wait. Decision 40 says why there is a thread of its
-own although the faces touch the core directly.
+It sends the core's requests, feeds answers back, and sleeps until the core's next turn, whatever the application's
+thread does; so heartbeats never wait for user code. The core is guarded by one lock, held for single steps only and
+never across a wait. Decision 40 says why there is a thread of its own although the faces touch the core directly.
 """
 
 from __future__ import annotations
@@ -37,7 +36,7 @@ if TYPE_CHECKING:
 
 LOG = logging.getLogger("partita.consumer")
 _LEAVE_WITHIN_S = 0.2
-"""How long an abandoned consumer keeps its connections so that its LeaveGroup gets out."""
+"""Time that an abandoned consumer keeps its connections for its LeaveGroup."""
 
 
 class IoThread:
@@ -90,7 +89,7 @@ class IoThread:
             self._running_loop().call_soon_threadsafe(self._carry_out, poll.requests, drops, due_ms)
 
     def submit(self, requests: Iterable[Request]) -> None:
-        """Send these besides what the core asks for."""
+        """Send these besides the core's requests."""
         some = list(requests)
         if some and not self.has_ended:
             self.in_flight.update(some)

@@ -86,7 +86,7 @@ _LEAD = (
 
 
 class ConsumerMetrics:
-    """Filled by the shell; `snapshot` adds what the core's state says now."""
+    """Filled by the shell; `snapshot` adds the core's current state."""
 
     def __init__(self, config: ConsumerConfig, clock: Clock, core: ConsumerCore) -> None:
         self._clock = clock

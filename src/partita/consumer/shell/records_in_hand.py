@@ -2,8 +2,8 @@
 
 A loop is given its records one by one, and none of them twice: whichever call comes next goes on behind the record
 given last. That record counts as passed once the application asks for more, by the loop, by another one, or by a poll.
-Until then a commit says that it is still to be read, so that a crash loses nothing. Only a `Hold` takes back what
-its loop left.
+Until then a commit says that it is still to be read, so that a crash loses nothing. Only a `Hold` takes back the
+records that its loop left.
 """
 
 from __future__ import annotations
@@ -48,7 +48,8 @@ class _Given:
 
 
 class RecordsInHand:
-    """`fill` takes what a poll found, `next` gives it to a loop, `take` the rest to a poll, `put_back` to the fetcher.
+    """`fill` takes the records of a poll, `next` gives them to a loop, `take` the rest to a poll, `put_back` to the
+    fetcher.
 
     `PartitionState.in_hand` is where the application stands in each partition with records in hand.
     """
@@ -74,7 +75,7 @@ class RecordsInHand:
         return any(self._has_more(part) and part.state.is_deliverable for part in self._parts)
 
     def count_deliverable(self) -> int:
-        """How many records `take` could return now."""
+        """Number of records that `take` could return now."""
         ready = [part for part in self._parts if self._has_more(part) and part.state.is_deliverable]
         return sum(part.count - part.stand.given for part in ready)
 
@@ -144,7 +145,7 @@ class RecordsInHand:
         self._polled_at = self._driver.io.activity
 
     def begin_poll(self) -> None:
-        """A poll begins: the application has finished what the one before gave it."""
+        """Begin a poll: the application has finished the records of the previous one."""
         self._given.clear()
 
     def gave(self, starts: Mapping[TopicPartition, int]) -> None:
@@ -282,8 +283,8 @@ class Hold:
     """The context manager of `consumer.hold(records)`: no partition is taken away while its records are processed.
 
     A loop over it yields the records one by one and polls for the group in between. A record counts as passed once the
-    next one is asked for; what the loop leaves, the record of a body that broke off included, goes back to the next
-    poll, or to the next owner of its partition. When `others_wait`, finish soon.
+    next one is asked for; the rest, the record of a broken-off body included, goes back to the next poll, or to the
+    next owner of its partition. When `others_wait`, finish soon.
     """
 
     def __init__(

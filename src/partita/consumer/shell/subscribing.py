@@ -1,4 +1,4 @@
-"""Saying what to read: a subscription shared with the group, or partitions of one's own (4.1)."""
+"""Calls to choose partitions: a subscription shared with the group, or partitions of one's own (4.1)."""
 
 from __future__ import annotations
 

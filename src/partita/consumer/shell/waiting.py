@@ -1,4 +1,4 @@
-"""How the two faces wait: the blocking one on a condition, the asyncio one on a future of its own loop.
+"""Waiting of the two faces: the blocking one on a condition, the asyncio one on a future of its own loop.
 
 The consumer's calls are written once, as coroutines. With `BlockingWaiter` such a coroutine never suspends, and
 `run_blocking` simply runs it to its end.
@@ -29,7 +29,7 @@ _JOIN_WITHIN_S = 5
 
 
 class Waiter(Protocol):
-    """How one face waits, calls back, and says who is calling."""
+    """Waiting, callbacks and caller identity of one face."""
 
     async def wait(self, io: IoThread, seen: int, seconds: float) -> None:
         """Return when the activity is no longer `seen`, or after `seconds`."""
@@ -93,7 +93,7 @@ class BlockingWaiter:
 
 
 class AsyncWaiter:
-    """Suspends the calling task. Callbacks run in tasks of their own, which a cancelled caller does not take along."""
+    """Suspends the calling task. Callbacks run in separate tasks, which survive a cancelled caller."""
 
     def __init__(self) -> None:
         self._callbacks: set[asyncio.Task[None]] = set()
@@ -121,12 +121,12 @@ class AsyncWaiter:
                     io.waiters.remove(wake)
 
     async def call(self, function: Any, *arguments: Any) -> Any:
-        """Call the function, and await what it returns if that can be awaited."""
+        """Call the function, and await its result if that is awaitable."""
         result = function(*arguments)
         return await result if inspect.isawaitable(result) else result
 
     async def shielded(self, callback: Coroutine[Any, Any, None]) -> None:
-        """Run the callback in a task; when the caller is cancelled the callback goes on."""
+        """Run the callback in a task that survives a cancelled caller."""
         caller = self.identity()
 
         async def run() -> None:

@@ -253,7 +253,7 @@ def refuse(turn: Turn, join: Join, error: ErrorCode) -> None:
 
 
 def _mismatch(join: Join) -> str:
-    """Describe what it offers and what the group has, where that is known."""
+    """Describe its protocols and the group's, where known."""
     group, wire = join.group, join.wire
     if group.members and wire.protocol_type != group.protocol_type:
         return f"its protocol type is {wire.protocol_type}, the group's is {group.protocol_type}"

@@ -1,6 +1,6 @@
 """Derives why a member rejoins from its request: topics, protocols and the reason it gives (KIP-800).
 
-It only names causes; `partita.group.classic.join` decides what a rejoin leads to.
+It only names causes; `partita.group.classic.join` decides the result of a rejoin.
 """
 
 from __future__ import annotations

@@ -237,7 +237,7 @@ def _downgrade_by_replacement(turn: Turn, join: Join, change: Change) -> None:
 
 
 def _is_settled(group: ConsumerGroup, leaves: ConsumerMember) -> bool:
-    """Whether every member has the target of the group's epoch. A static member away counts with what it holds."""
+    """Whether every member has the target of the group's epoch. An absent static member counts with its partitions."""
     if group.epoch != group.assignment_epoch:
         return False
     others = [member for member in group.members.values() if member is not leaves]

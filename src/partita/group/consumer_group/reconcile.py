@@ -1,4 +1,4 @@
-"""Reconciles one member with its target: what it may own now, what it has to revoke, and in which epoch.
+"""Reconciles one member with its target: its owned partitions, those to revoke, and its epoch.
 
 A partition passes to its new owner only after the old one has stopped reporting it. (Kafka: CurrentAssignmentBuilder,
 specification section 20.4.)
@@ -17,7 +17,7 @@ STABLE, UNREVOKED, UNRELEASED, UNKNOWN = MemberState
 
 
 class Reported(IntEnum):
-    """How the owned partitions that a member reports relate to those it has to revoke."""
+    """Relation of reported partitions to those that the member has to revoke."""
 
     NOTHING_NEW = 0
     """It reports none: unchanged."""

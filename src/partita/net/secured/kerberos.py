@@ -42,7 +42,7 @@ class KerberosClient:
         return self._is_done
 
     def step(self, answer: bytes | None) -> bytes:
-        """The next message for what the broker said last; None begins. Raises AuthenticationError."""
+        """The next message for the broker's last one; None begins. Raises AuthenticationError."""
         try:
             if self._context.complete:
                 return self._security_layer(answer or b"")

@@ -1,4 +1,4 @@
-"""Where OAUTHBEARER tokens come from: the user's function, a token endpoint, a file, or unsecured claims for tests.
+"""Source of OAUTHBEARER tokens: the user's function, a token endpoint, a file, or unsecured claims for tests.
 
 One `TokenSource` serves all connections of a client. A token whose end is known is renewed in the background before it
 ends; one without an end is fetched again at each login. (KIP-255, KIP-768; security.md 10.)

@@ -48,9 +48,9 @@ if TYPE_CHECKING:
 
 CLOSE_TIMEOUT_SECONDS = 30.0
 WITHOUT_BROKER_SECONDS = 3.0
-"""How long `close` goes on trying while no broker can be reached."""
+"""Time that `close` keeps trying while no broker can be reached."""
 EXIT_SECONDS = 10.0
-"""How long the end of the interpreter waits for the records of producers that were not closed."""
+"""Time that the end of the interpreter waits for records of unclosed producers."""
 NOT_CLOSED = "a producer was not closed; use `with`, or close()"
 _LOG = logging.getLogger("partita.producer")
 _CLOSING: set[asyncio.Task[None]] = set()
@@ -72,7 +72,7 @@ class ProducerCalls:
 
     @property
     def transaction_state(self) -> State | None:
-        """Where a producer with transactional_id stands; None without one."""
+        """State of a producer with transactional_id; None without one."""
         transactions = self._driver.core.transactions
         return None if transactions is None else transactions.state
 
@@ -83,9 +83,9 @@ class ProducerCalls:
     def purge(self, *, in_queue: bool = True, in_flight: bool = True) -> int:
         """Fail every record that is not delivered yet with PurgedError; return how many. Does not wait.
 
-        `in_queue=False` spares what waits, `in_flight=False` what is under way: such a record may be in the log all the
-        same. `close` does not count purged records. A transaction can only be aborted afterwards; what it has under way
-        is not purged.
+        `in_queue=False` spares waiting records, `in_flight=False` those under way: such a record may be in the log all
+        the same. `close` does not count purged records. A transaction can only be aborted afterwards; what it has under
+        way is not purged.
         """
         return self._driver.purge(in_queue=in_queue, in_flight=in_flight)
 
@@ -193,7 +193,7 @@ class AsyncProducer(ProducerCalls):
         return await self._filled(topic, self._many(topic, many, sent), sent)
 
     async def send_table(self, topic: str, table: pa.Table | pa.RecordBatch) -> SentRecords:
-        """As `send_many`, for the rows of an Arrow table, of which no Python objects are made.
+        """As `send_many`, for the rows of an Arrow table, without Python objects.
 
         The columns are `value` and, if wanted, `key`, `headers`, `partition` and `timestamp`.
 
@@ -529,7 +529,7 @@ def _offsets(given: Committable) -> Offsets:
 
 
 def _member(given: GroupMetadata) -> Member:
-    """Who consumed. Raises TypeError."""
+    """Identity of the consuming member. Raises TypeError."""
     if not isinstance(given, GroupMetadata):
         raise TypeError(
             f"send_offsets_to_transaction takes the group's metadata from consumer.group_metadata(), not {given!r}"
@@ -538,7 +538,7 @@ def _member(given: GroupMetadata) -> Member:
 
 
 def _close_behind(driver: ProducerDriver, thread: LoopThread | None) -> None:
-    """The producer was collected without close: deliver what it holds in the background, then give everything back.
+    """Deliver the records of a producer that was collected without close, in the background, then release everything.
 
     Called by a finalizer, which may run in any thread and inside any other code: it takes no lock and does not wait.
     """

@@ -1,4 +1,4 @@
-"""The producer's asyncio driver: sends what the core says, feeds it what arrives, wakes it in time.
+"""The producer's asyncio driver: sends the core's requests, feeds answers back, wakes it in time.
 
 Records come in from any thread under one lock; everything else happens on the loop that `start` ran on.
 """
@@ -123,7 +123,7 @@ class ProducerDriver:
         return cast("Callable[[str, object, object], D | None]", way.add)
 
     def purge(self, *, in_queue: bool, in_flight: bool) -> int:
-        """Fail what is not done, from any thread; callbacks are called on the loop."""
+        """Fail unfinished records, from any thread; callbacks are called on the loop."""
         with self._lock:
             purged = self.core.purge(in_queue=in_queue, in_flight=in_flight)
         if purged:
@@ -169,7 +169,7 @@ class ProducerDriver:
         )
 
     def forked(self) -> None:
-        """This is the child of a fork: refuse everything, and say why. The parent's producer goes on."""
+        """Refuse everything in the child of a fork, and say why. The parent's producer is unaffected."""
         self._lock = threading.RLock()
         self.changed = threading.Condition(self._lock)
         self.is_forked = self.core.is_closed = True
@@ -180,7 +180,7 @@ class ProducerDriver:
         return threading.get_ident() == self._thread_id
 
     def wake(self) -> None:
-        """Have the loop look at what is to be done, from any thread."""
+        """Wake the loop for pending work, from any thread."""
         if self._pump_is_scheduled:
             return
         self._pump_is_scheduled = True
@@ -232,12 +232,12 @@ class ProducerDriver:
         return callbacks, failures
 
     def _finished(self) -> tuple[list[Callable[[], object]], list[Failure]]:
-        """Callbacks of what is done now and what failed; threads that wait are woken. The lock is held."""
+        """Callbacks of delivered and failed records; waiting threads are woken. The lock is held."""
         self.changed.notify_all()
         return self.core.take_callbacks(), self.core.take_failures()
 
     def _tell(self, callbacks: Iterable[Callable[[], object]], failures: Iterable[Failure]) -> None:
-        """Log and count failures, then call what waits for an outcome: a callback that raises stops no other one."""
+        """Log and count failures, then call the waiting callbacks; one that raises stops no other."""
         by_reason: dict[tuple[str, str], int] = {}
         for failure in failures:
             reason = (failure.topic, str(failure.error))
@@ -499,7 +499,7 @@ class ProducerDriver:
             )
 
     async def _leave_transaction(self) -> None:
-        """Abort what is open, or wait for the call under way."""
+        """Abort an open transaction, or wait for the call under way."""
         with self.changed:
             call = None if self.core.transactions is None else self.core.transactions.leave()
         if call is not None:
@@ -516,7 +516,7 @@ class ProducerDriver:
                 return
 
     def _shut_down(self) -> UndeliveredError | None:
-        """Fail what is left, close the connections; return what there is to complain about."""
+        """Fail remaining records, close the connections; return the complaint, if any."""
         with self.changed:
             left, unheard = self.core.count_unfinished(), self.core.unheard_count
             if self.core.transactions is not None:  # the end of the transaction told of its records
@@ -538,7 +538,7 @@ class ProducerDriver:
         return self._undelivered(left, unheard, trouble)
 
     def died(self, cause: BaseException) -> None:
-        """Nothing can be sent any more: fail what is left, wake all who wait, name the cause in every later call."""
+        """Fail remaining records after the loop died, wake waiting callers, name the cause in every later call."""
         text = f"the producer cannot go on: {cause}; make a new one"
         failure = ProducerClosedError(text)
         failure.__cause__ = cause
@@ -569,7 +569,7 @@ class ProducerDriver:
 
 
 def call_safely(call: Callable[..., object], *arguments: object) -> None:
-    """Call what a user gave us; what it raises is logged, so that nothing else of its round is lost.
+    """Call a user's function; its errors are logged, so that nothing else is lost.
 
     SystemExit and KeyboardInterrupt are raised in a thread of the user's, where they end the program; in ours they
     would only end the thread.

@@ -54,7 +54,7 @@ class Outcome(Generic[R]):
 
 
 class DeliveryFuture(Delivery, Outcome[RecordMetadata]):
-    """The outcome of one `send`: RecordMetadata, or what went wrong. Awaitable, and waitable from any thread.
+    """The outcome of one `send`: RecordMetadata, or an error. Awaitable, and waitable from any thread.
 
     `done()` does not wait: it is true once the record was delivered or has failed.
     """
@@ -63,7 +63,7 @@ class DeliveryFuture(Delivery, Outcome[RecordMetadata]):
     owner: ProducerDriver
 
     def result(self, timeout: float | None = None) -> RecordMetadata:
-        """Where the record is. Blocks; raises the delivery's error, or TimeoutError after `timeout` seconds."""
+        """Return the record's place. Blocks; raises the delivery's error, or TimeoutError after `timeout` seconds."""
         self._wait(timeout)
         self._hear()
         failure = self.failure()
@@ -80,7 +80,7 @@ class DeliveryFuture(Delivery, Outcome[RecordMetadata]):
     def add_done_callback(self, call: Callable[[DeliveryFuture], object]) -> None:
         """Call `call(future)` on the producer's loop when done; at once if it is.
 
-        What it raises is logged, SystemExit included; called at once, in your own thread, it may end the program. After
+        Its errors are logged, SystemExit included; called at once, in your own thread, it may end the program. After
         the call a failure counts as noticed.
         """
 
@@ -160,7 +160,7 @@ class SentRecords(Outcome["SentRecords"]):
         return self
 
     def errors(self, timeout: float | None = None) -> dict[int, Exception]:
-        """Why records were not delivered, by their places; empty if all were. Blocks as `result` does."""
+        """Errors of undelivered records by their places; empty if all were delivered. Blocks as `result` does."""
         self._wait(timeout)
         failed = {number for number, home in enumerate(self.homes) if _has_failed(home)}
         found = {}
@@ -170,7 +170,7 @@ class SentRecords(Outcome["SentRecords"]):
         return found
 
     def add(self, home: Delivery | Exception) -> None:
-        """One more record, with a way of its own."""
+        """Add a record that is delivered on its own."""
         self.places.append(len(self.homes) << 32)
         self.homes.append(home)
 

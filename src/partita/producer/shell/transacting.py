@@ -1,6 +1,6 @@
-"""Carries out what transactions ask of coordinators, and waits for the application's calls.
+"""Sends the requests of transactions to coordinators, and waits for the application's calls.
 
-All rules are in `partita.producer.transactions`; this sends one request at a time and reports what came of it.
+All rules are in `partita.producer.transactions`; this sends one request at a time and reports its outcome.
 """
 
 from __future__ import annotations

@@ -1,1 +1,1 @@
-"""Transactions of a producer: states, requests to coordinators, what an answer means. Pure."""
+"""Transactions of a producer: states, requests to coordinators, meaning of answers. Pure."""

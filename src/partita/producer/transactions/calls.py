@@ -23,7 +23,7 @@ class CallKind(Enum):
 
 
 class Member(NamedTuple):
-    """Who consumed: without generation and member id nothing keeps out a consumer that was replaced. (KIP-447)"""
+    """The consuming member: without generation and member id nothing excludes a replaced consumer. (KIP-447)"""
 
     group_id: str
     generation_id: int = -1
@@ -54,7 +54,7 @@ class Call:
     error: Exception | None = None
     callbacks: list[Callable[[], object]] = field(default_factory=list)
     offsets: dict[tuple[str, int], TxnOffset] = field(default_factory=dict)
-    """Of `send_offsets_to_transaction`: what is not committed yet."""
+    """Offsets of `send_offsets_to_transaction` that are not committed yet."""
     member: Member = NOBODY
 
 

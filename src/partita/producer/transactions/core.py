@@ -66,7 +66,7 @@ class Transactions:
     # The application's calls
 
     def init(self) -> Call:
-        """Take the transactional id: what an earlier producer left open is aborted, and it is fenced."""
+        """Take the transactional id: an earlier producer is fenced, and its open transaction aborted."""
         if (again := self._again(CallKind.INIT)) is not None:
             return again
         self._need({State.UNINITIALIZED}, "init_transactions")
@@ -105,7 +105,7 @@ class Transactions:
         return self._begin_call(CallKind.COMMIT)
 
     def abort(self) -> Call:
-        """Abort: what was not sent is dropped, what is under way is waited for."""
+        """Abort: unsent batches are dropped, those in flight awaited."""
         if (again := self._again(CallKind.ABORT)) is not None:
             return again
         if self.state not in OPEN:
@@ -139,7 +139,7 @@ class Transactions:
     # Records
 
     def check_send(self) -> None:
-        """Raise what forbids to send a record now."""
+        """Raise the error that forbids sending."""
         self._need_no_call("send")
         self._need({State.IN_TRANSACTION}, "send")
 
@@ -374,7 +374,7 @@ class Transactions:
         self._refused_code(ask, code, now_ms, f"{topic}-{partition}")
 
     def _refused_code(self, ask: Ask, code: int, now_ms: int, where: str = "") -> None:
-        """The coordinator refused: the table says what that means."""
+        """Handle a refusal of the coordinator by the table."""
         known = ErrorCode(code)
         text = f"{ask.api} of transactional id {self.transactional_id!r}{f', {where}' if where else ''}"
         operation, names = self._right(known, ask, where)

@@ -1,4 +1,4 @@
-"""The requests of a transaction, built from what the producer knows."""
+"""The requests of a transaction, built from the producer's state."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class Requests:
         )
 
     def commit_offsets(self, producer: Producer, call: Call) -> TxnOffsetCommitRequest:
-        """Commit what is left of a call's offsets, in the name of the member that consumed."""
+        """Commit the remaining offsets of a call, in the name of the consuming member."""
         topics: dict[str, TxnOffsetCommitRequestTopic] = {}
         for (topic, partition), at in call.offsets.items():
             topics.setdefault(topic, TxnOffsetCommitRequestTopic(name=topic)).partitions.append(

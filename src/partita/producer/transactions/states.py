@@ -9,7 +9,7 @@ from enum import Enum
 
 
 class State(Enum):
-    """Where a transactional producer stands."""
+    """States of a transactional producer."""
 
     UNINITIALIZED = "uninitialized"
     INITIALIZING = "initializing"

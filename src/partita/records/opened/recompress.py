@@ -1,4 +1,4 @@
-"""The same records in another codec: what a broker stores where `compression.type` is not `producer`.
+"""The same records in another codec: batches as a broker stores them where `compression.type` is not `producer`.
 
 The records' own bytes stay as they are; only length, codec and checksum of the batch change. Upstream: LogValidator.
 """

@@ -63,7 +63,7 @@ class RecordWalk(RecordScanner):
             self.check_all(base_timestamp, needs_key, in_order, earliest, latest)
 
     def check_all(self, base_timestamp: int, needs_key: bool, in_order: bool, earliest: int, latest: int) -> None:
-        """Do what `check` promises with the opened payload. Needs no GIL."""
+        """Check the opened payload, as `check` promises. Needs no GIL."""
         index = 0
         while self.advance():
             if in_order and self.offset_delta != index:
@@ -100,7 +100,7 @@ class RecordWalk(RecordScanner):
         return self.found_offset >= 0
 
     def find_first(self, base_offset: int, base_timestamp: int, timestamp: int, from_offset: int) -> None:
-        """Do what `find` promises with the opened payload. Needs no GIL."""
+        """Search the opened payload, as `find` promises. Needs no GIL."""
         while self.advance():
             offset = wrapped(base_offset + self.offset_delta)
             found = wrapped(base_timestamp + self.timestamp_delta)

@@ -1,1 +1,1 @@
-"""Who may do what: ACLs, and the decisions made from them."""
+"""Authorization: ACLs, and the decisions made from them."""

@@ -1,4 +1,4 @@
-"""ACLs as values: what one says, what a filter selects, and what is wrong with one.
+"""ACLs as values: their fields, filters and checks.
 
 Codes are those of the wire. Mirrors AclBinding, ResourcePatternFilter and AccessControlEntryFilter of Apache Kafka.
 """
@@ -16,7 +16,7 @@ from partita.security.rights.operations import ResourceType as ResourceType
 
 
 class PatternType(IntEnum):
-    """How a resource name is meant. ANY and MATCH stand in filters only."""
+    """Meaning of a resource name. ANY and MATCH stand in filters only."""
 
     UNKNOWN = 0
     ANY = 1
@@ -185,7 +185,7 @@ def filter_problem(resource_type: int, pattern_type: int, operation: int, permis
 
 
 def key_of(acl: AclBinding) -> str:
-    """A text that no other ACL has: what the catalogue calls it."""
+    """A text that no other ACL has: its name in the catalogue."""
     return (
         f"{int(acl.resource_type)} {int(acl.pattern_type)} {int(acl.operation)} {int(acl.permission)} "
         f"{len(acl.resource_name)} {acl.resource_name} {len(acl.principal)} {acl.principal} {acl.host}"

@@ -1,4 +1,4 @@
-"""Decides who may do what. Mirrors StandardAuthorizer of Apache Kafka 4.3.1. (security.md 13)
+"""Decides about operations of principals. Mirrors StandardAuthorizer of Apache Kafka 4.3.1. (security.md 13)
 
 A DENY that applies beats every ALLOW. ACLs are found by name, prefix and principal, so a decision costs the same for
 ten ACLs as for ten thousand; decisions are remembered until an ACL changes.
@@ -24,14 +24,14 @@ from partita.security.rights.acls import (
 )
 
 DECISIONS_MAX = 65_536
-"""How many decisions are remembered; the next one empties the memory."""
+"""Number of remembered decisions; the next one empties the memory."""
 NO_SUCH_NAME = "hardcode"
 """The name Kafka asks about to learn whether a principal may use every resource of a type."""
 _IMPLIED_BY: dict[int, frozenset[int]] = {
     Operation.DESCRIBE: frozenset({Operation.READ, Operation.WRITE, Operation.DELETE, Operation.ALTER}),
     Operation.DESCRIBE_CONFIGS: frozenset({Operation.ALTER_CONFIGS}),
 }
-"""Which allowed operations allow another one, too."""
+"""Allowed operations that imply another one."""
 
 _Decision: TypeAlias = tuple[str, str, int, int, str]
 _ByPrincipal: TypeAlias = dict[str, list[AclBinding]]
@@ -98,7 +98,7 @@ class _Patterns:
         self.literal: dict[str, _ByPrincipal] = {}
         self.prefixed: dict[str, _ByPrincipal] = {}
         self.lengths: dict[int, int] = {}
-        """How many prefixes have this length."""
+        """Number of prefixes of this length."""
 
     def add(self, acl: AclBinding) -> None:
         if acl.pattern_type is PatternType.PREFIXED:

@@ -86,7 +86,7 @@ class ClusterLookups:
         return {key: None if answer.offset < 0 else answer.offset for key, answer in found.items()}
 
     def epoch_ends(self, wanted: Mapping[TopicPartition, int]) -> dict[TopicPartition, int]:
-        """Where each leader epoch ended, for partitions whose leader knows it."""
+        """End of each leader epoch, for partitions whose leader knows it."""
         found = self._link.call(self._epoch_ends(wanted))
         return {key: answer.end_offset for key, answer in found.items() if answer.end_offset >= 0}
 

@@ -33,7 +33,7 @@ from partita.spark.settings.positions import TopicPartition
 COMMIT_BUDGET_S, LEAVE_BUDGET_S = 5.0, 2.0
 DEFAULT_HEARTBEAT_MS = 3_000
 TURN_S = 0.02
-"""How long one member waits for the group before the next one has its turn."""
+"""Time that one member waits for the group before the next one has its turn."""
 SETTLE_EXTRA_MS = 60_000
 """A rebalance may take as long as its slowest member, and a little more."""
 FOLLOW_UP_MS = 1_000
@@ -41,8 +41,8 @@ FOLLOW_UP_MS = 1_000
 follows, of which the member hears by its next heartbeat; so this is the time beyond the heartbeat interval. A query
 that began a batch in between would hold the whole group up until that batch is done."""
 TAKEN_LIMIT_MS = 90_000
-"""How long another member may still hold a static id: with the consumer protocol a killed driver's id stays taken until
-its session ends (45 s by Kafka's default).
+"""Time that another member may still hold a static id: with the consumer protocol a killed driver's id stays taken
+until its session ends (45 s by Kafka's default).
 """
 
 
@@ -80,7 +80,7 @@ class GroupMembers:
         return Holding(tenures, generation, is_settled)
 
     def commit(self, offsets: Mapping[TopicPartition, Committed]) -> tuple[Refusal, ...]:
-        """Each member commits for what it holds, within five seconds."""
+        """Each member commits for its partitions, within five seconds."""
         refusals = []
         for member in self._members:
             mine = {key: committed for key, committed in offsets.items() if key in member.tenures}

@@ -46,7 +46,7 @@ def last_offsets(checkpoint: Path) -> tuple[StreamOffset | None, bool]:
 
 
 def look_ahead(options: SourceOptions, lookups: Lookups, checkpoint: Path) -> Outlook:
-    """Return what the next run would read if it had every partition. Raises SourceError for an unknown topic."""
+    """Return the ranges of the next run if it had every partition. Raises SourceError for an unknown topic."""
     view = existing(options, lookups)
     before, unfinished = last_offsets(checkpoint)
     ranges: dict[TopicPartition, Range] = {}

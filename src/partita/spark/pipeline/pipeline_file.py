@@ -41,7 +41,7 @@ _INTERVAL = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Decoding:
-    """How the value becomes columns. `registry` is a URL or a folder; `bad_records` one of `BAD_RECORDS`."""
+    """Conversion of the value to columns. `registry` is a URL or a folder; `bad_records` one of `BAD_RECORDS`."""
 
     format: str = "raw"
     schema: str = ""

@@ -1,1 +1,1 @@
-"""Which offsets a batch reads, as rules without IO and without Spark."""
+"""Planning of a batch's offsets, as rules without IO and without Spark."""

@@ -30,7 +30,7 @@ from partita.spark.settings.positions import AtWord, TopicPartition
 
 LOOK_AGAIN = 3
 LOOK_AGAIN_PAUSE_MS = 500
-"""How often, and after which pause, the cluster is asked again about topics that it does not show."""
+"""Number and pause of questions about topics that the cluster does not show."""
 
 
 def existing(options: SourceOptions, lookups: Lookups) -> ClusterView:

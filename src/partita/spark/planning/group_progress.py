@@ -214,7 +214,7 @@ class GroupProgress:
         return initial
 
     def resume(self, start: StreamOffset) -> StreamOffset:
-        """Where to go on from `start`; asks the group the first time in a run that continues a checkpoint."""
+        """Next position from `start`; asks the group the first time in a run that continues a checkpoint."""
         if self._commits and not self._has_resumed:
             found = self._found(sorted(start.ranges))
             self._book.learn(found)
@@ -251,7 +251,7 @@ class GroupProgress:
             self.commit(end)
 
     def commit(self, proven: StreamOffset) -> None:
-        """Commit what is complete, unless the group has it already.
+        """Commit complete progress, unless the group has it already.
 
         A refusal is counted, reported once and repeated after a pause unless the right to commit is missing. Raises
         CommitRefused with commitFailure=fail.

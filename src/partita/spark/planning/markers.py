@@ -22,7 +22,7 @@ class SinkRefused(RuntimeError):
 
 @dataclass(frozen=True, slots=True)
 class Digest:
-    """How many rows, and the sum of their hashes: the same in any order and however Spark cuts them into batches."""
+    """Number of rows, and the sum of their hashes: the same in any order and however Spark cuts them into batches."""
 
     rows: int = 0
     total: int = 0
@@ -62,7 +62,7 @@ class Marker:
 
 @dataclass(frozen=True, slots=True)
 class TaskPlace:
-    """Which task of which batch this is."""
+    """Identity of a task and its batch."""
 
     sink: str
     batch: int

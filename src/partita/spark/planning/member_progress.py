@@ -1,9 +1,9 @@
-"""A query that shares a group with other consumers: which partitions it may read, from where, and what it commits.
+"""A query that shares a group with other consumers: readable partitions, their positions, and commits.
 
-Everything happens between two batches, in this order: commit what the last batch proved, while its partitions are still
-held; poll the group, which may take partitions and give others; find where the new ones go on. So a partition
-never changes hands with a batch of it under way, unless the batch outlasts max.poll.interval.ms; then its commit is
-refused, counted, and the next owner reads from the last commit.
+Everything happens between two batches, in this order: commit the proven progress of the last batch, while its
+partitions are still held; poll the group, which may take partitions and give others; find where the new ones go on. So
+a partition never changes hands with a batch of it under way, unless the batch outlasts max.poll.interval.ms; then its
+commit is refused, counted, and the next owner reads from the last commit.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ class MemberProgress:
         return {}
 
     def resume(self, start: StreamOffset) -> StreamOffset:
-        """Commit what `start` proves, poll the group, and return where each held partition goes on."""
+        """Commit the progress that `start` proves, poll the group, and return the position of each held partition."""
         if self._inherited is None:
             self._inherited = dict(start.ranges)
         self._prove(start)
@@ -117,7 +117,7 @@ class MemberProgress:
     def replayed(self, end: StreamOffset) -> StreamOffset:
         """Return the ranges of a logged batch to read, when it may have been planned by an earlier run.
 
-        All of it, unless onReplayLost=skip leaves out what other members have done and committed meanwhile.
+        All of it, unless onReplayLost=skip leaves out offsets that other members have committed meanwhile.
         """
         if self._planned is not None and self._planned[0] == end:
             return end

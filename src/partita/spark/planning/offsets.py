@@ -39,7 +39,7 @@ class Range:
 
     @property
     def size(self) -> int:
-        """How many offsets it spans."""
+        """Number of offsets it spans."""
         return max(0, self.end - self.begin)
 
     def emptied(self) -> Range:
@@ -90,7 +90,7 @@ def is_foreign(document: Mapping[str, Any]) -> bool:
 
 
 def decode(document: Mapping[str, Any]) -> StreamOffset:
-    """Read what `encode` or Spark's connector wrote. Raises OffsetFormatError for anything else."""
+    """Read an offset of `encode` or of Spark's connector. Raises OffsetFormatError for anything else."""
     if is_foreign(document):
         return _decode_foreign(document)
     version = document.get("v")

@@ -1,4 +1,4 @@
-"""How much one batch of a stream holds, and into which tasks it is cut.
+"""Size of one batch of a stream, and its division into tasks.
 
 Limits are cut where Spark's own Kafka connector cuts them: offsets (not records) in proportion to the backlog of each
 partition, rounded up below one and down above, the remainder not redistributed. Bytes are turned into offsets by the
@@ -35,7 +35,7 @@ class RangeTask:
 
     @property
     def size(self) -> int:
-        """How many offsets the task spans."""
+        """Number of offsets the task spans."""
         return self.end - self.begin
 
 
@@ -104,7 +104,7 @@ def _pieces(task: RangeTask, count: int) -> list[RangeTask]:
 
 
 def shared_by_cores(sizes: Iterable[int], cores: int) -> int:
-    """How many records of a batch a task should read so that no core waits and each has as few tasks as can be.
+    """Records per task so that no core waits and each has as few tasks as possible.
 
     Half a million records of a stream in tasks for each of six partitions cost a third more time on two cores than in
     one for each core. Much larger tasks gain nothing more. The eighth lets neighbours share that are not quite equal.

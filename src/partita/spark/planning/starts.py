@@ -66,14 +66,14 @@ class ClusterView:
 
 @dataclass(frozen=True, slots=True)
 class Resumption:
-    """The ranges that each partition has to offer from its position; `losses` describe what was lost on the way."""
+    """The ranges that each partition has to offer from its position; `losses` describe lost records."""
 
     ranges: Mapping[TopicPartition, Range]
     losses: tuple[str, ...] = ()
 
 
 def missing(selection: TopicSelection, view: ClusterView) -> list[str]:
-    """Return what was asked for by name and does not exist: topics, or partitions of an assign."""
+    """Return named topics or partitions that do not exist: topics, or partitions of an assign."""
     topics = {topic for topic, _ in view.partitions}
     lacking = [name for name in selection.names if name not in topics]
     return lacking + [f"{topic}-{p}" for topic, p in selection.assigned if (topic, p) not in view.partitions]

@@ -67,8 +67,8 @@ OffsetJson: TypeAlias = dict[str, Any]
 class StreamCore:
     """Offsets, limits, losses and group commits of one run of a streaming query.
 
-    `remark` receives what the user should read in the log, each text once in a run. With groupMode=member the
-    `membership` says which partitions may be read. Where `cores` are known, large batches have few tasks for each.
+    `remark` receives log lines for the user, each text once in a run. With groupMode=member the `membership` says which
+    partitions may be read. Where `cores` are known, large batches have few tasks for each.
     """
 
     def __init__(
@@ -104,16 +104,16 @@ class StreamCore:
 
     @property
     def failed_commits(self) -> int:
-        """How many commits the group refused in this run."""
+        """Number of commits that the group refused in this run."""
         return self._group.failed_commits
 
     @property
     def fenced_commits(self) -> int:
-        """How many of them were refused because the partitions had gone to another member."""
+        """Number of those refused because the partitions had moved to another member."""
         return self._group.fenced_commits if isinstance(self._group, MemberProgress) else 0
 
     def initial_offset(self) -> OffsetJson:
-        """Where a query without checkpoint starts; the same answer however often it is asked in one run."""
+        """Start of a query without checkpoint; the same answer however often it is asked in one run."""
         if self._initial is None:
             self._initial = self._first_positions()
         return encode(self._group.begin(self._initial))
@@ -124,7 +124,8 @@ class StreamCore:
         self._targets = {key: facts.latest for key, facts in view.partitions.items()}
 
     def latest_offset(self, start_json: OffsetJson, *, use_limits: bool) -> OffsetJson:
-        """Commit what `start` proves, then return where the next batch ends; `start_json` itself if there is none.
+        """Commit the progress that `start` proves, then return the end of the next batch; `start_json` itself if there
+        is none.
 
         An idle query waits here for a record, or for the rest of offsetPollMs, and looks only then, so no answer is
         stale.

@@ -134,6 +134,6 @@ def _commit(values: Cells, version: Numbers) -> _Commits:
 
 
 def _instants(milliseconds: Numbers, mask: NDArray[np.bool_]) -> pa.Array:
-    """Milliseconds since 1970 as instants; those beyond what microseconds can hold are cut to it."""
+    """Milliseconds since 1970 as instants; those beyond the range of microseconds are clamped."""
     micros = np.clip(milliseconds, -(2**63) // 1000 + 1, 2**63 // 1000 - 1) * 1000
     return pa.array(micros, pa.int64(), mask=mask).cast(pa.timestamp("us", "UTC"))

@@ -1,4 +1,4 @@
-"""Cuts what was fetched into portions, and rows into Arrow batches, so that a task's memory stays bounded.
+"""Cuts fetched data into portions, and rows into Arrow batches, so that a task's memory stays bounded.
 
 A broker bounds an answer by compressed bytes; a few hundred kilobytes can hold a gigabyte of records. So compressed
 answers are inflated in portions, sized by how much the last ones grew. A single record batch is never cut: it is
@@ -80,7 +80,7 @@ def bounded(batch: pa.RecordBatch, bytes_max: int = BYTES_MAX) -> Iterator[pa.Re
 def joined(batches: Iterable[pa.RecordBatch], bytes_max: int = BYTES_MAX) -> Iterator[pa.RecordBatch]:
     """The same rows with neighbours of few rows in one batch: each batch costs Spark time, however small it is.
 
-    What is joined has at most `JOINED_MAX` rows and `bytes_max` bytes; Arrow's columns could not hold 2 GB.
+    A joined portion has at most `JOINED_MAX` rows and `bytes_max` bytes; Arrow's columns could not hold 2 GB.
     """
     held: list[pa.RecordBatch] = []
     rows = nbytes = 0

@@ -1,4 +1,4 @@
-"""Filters that Spark offers to a batch read: those on topic, partition, offset and timestamp narrow what is read.
+"""Filters that Spark offers to a batch read: those on topic, partition, offset and timestamp narrow the ranges.
 
 A lower bound of the timestamp is turned into offsets by the cluster: before the first record that is young enough, all
 are older. Later ones may be older too, so Spark still applies that filter.

@@ -37,7 +37,7 @@ TOPIC_CHANGED = frozenset({ErrorCode.UNKNOWN_TOPIC_ID, ErrorCode.INCONSISTENT_TO
 
 @dataclass(frozen=True, slots=True)
 class FetchSettings:
-    """How to fetch; sizes in bytes. `rack` is where this task runs; empty: the leader serves.
+    """Settings of a fetch; sizes in bytes. `rack` is where this task runs; empty: the leader serves.
 
     4 MB of a partition cost least: 0.10 CPU seconds for a million records of 100 bytes, 8 MB 0.12, 1 MB 0.17.
     """

@@ -1,4 +1,5 @@
-"""Which broker a task fetches its partition from: the leader, or the replica in the task's rack that the leader names.
+"""The broker that a task fetches its partition from: the leader, or the replica in the task's rack that the leader
+names.
 
 With a rack, the leader answers the first fetch with the replica that is nearest (replica.selector.class of the broker
 decides). That replica serves until it fails or is found behind, or until metadata.max.age.ms has passed. (KIP-392)

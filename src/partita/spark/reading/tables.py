@@ -1,4 +1,4 @@
-"""The columns of `format("partita")` as Spark knows them, and what a written table must look like.
+"""The columns of `format("partita")` as Spark knows them, and the form of a written table.
 
 The same names, order and types as Spark's own Kafka connector, everything nullable.
 """

@@ -26,7 +26,7 @@ else:
     views = later("partita.spark.reading.views")
 
 AHEAD = 4
-"""How many ranges of a task are requested before the first of them is read."""
+"""Number of a task's ranges that are requested before the first is read."""
 
 
 def read_ranges(options: SourceOptions, ranges: Sequence[RangeTask]) -> Iterator[pa.RecordBatch]:
@@ -60,7 +60,7 @@ def decoded(options: SourceOptions, batches: Iterable[pa.RecordBatch]) -> Iterat
 
 
 def fetch_settings(options: SourceOptions) -> FetchSettings:
-    """How a task of this read fetches, on the executor where this is called. Raises ConfigError."""
+    """Fetch settings of a task, on the executor where this is called. Raises ConfigError."""
     client: Mapping[str, str] = options.client
     plain = FetchSettings()
     return FetchSettings(

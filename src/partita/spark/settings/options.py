@@ -43,7 +43,7 @@ _ISOLATION = {"read_uncommitted": False, "read_committed": True}
 
 @dataclass(frozen=True, slots=True)
 class TopicSelection:
-    """Which topics to read: exactly one of the three is set."""
+    """Topics to read: exactly one of the three is set."""
 
     names: tuple[str, ...] = ()
     pattern: str | None = None
@@ -81,7 +81,7 @@ SHARED_TASK_RECORDS, SHARED_TASK_RECORDS_OF_VIEW = 4096, 131_072
 
 @dataclass(frozen=True, slots=True)
 class MemberOptions:
-    """How a query takes part in a group that it shares. `leaves_on_stop` None: only an AvailableNow run leaves.
+    """Participation of a query in a shared group. `leaves_on_stop` None: only an AvailableNow run leaves.
 
     `count` None: one member for each core of the cluster.
     """
@@ -456,7 +456,7 @@ def _check_group(values: Mapping[str, Any], topics: TopicSelection) -> None:
 
 
 def _member(values: Mapping[str, Any], topics: TopicSelection) -> MemberOptions | None:
-    """How to take part in the group; the static id is the same in every run of the query."""
+    """Participation in the group; the static id is the same in every run of the query."""
     if values["groupMode"] != "member":
         return None
     instance = values["groupInstanceId"]

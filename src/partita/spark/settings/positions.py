@@ -1,4 +1,4 @@
-"""Where a read starts or ends, in the user's options: a word, offsets, one timestamp, or timestamps per partition.
+"""Start or end of a read, in the user's options: a word, offsets, one timestamp, or timestamps per partition.
 
 Parses the JSON of startingOffsets, endingOffsets and their ...ByTimestamp relatives, in the forms of Spark's own
 Kafka connector; the offset JSON of our own streams is accepted too.

@@ -1,4 +1,4 @@
-"""How a sink sends, from the `kafka.*` options of a write. Pure: nothing is opened here."""
+"""Settings of a sink, from the `kafka.*` options of a write. Pure: nothing is opened here."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ LEVELS = {"gzip": (1, 9), "lz4": (1, 17), "zstd": (-131_072, 22)}
 GZIP_DEFAULT = -1
 ACKS = {"all": -1, "-1": -1, "1": 1, "0": 0}
 TRANSACTION_TIMEOUT_MS = 900_000
-"""How long a task that writes exactly once may take, unless an option sets it: the most that brokers allow."""
+"""Time limit of a task that writes exactly once, unless an option sets it: the most that brokers allow."""
 
 
 @dataclass(frozen=True, slots=True)
 class ProduceSettings:
-    """How to send; times in milliseconds, sizes in bytes. `level` is the codec's own; None: its default."""
+    """Settings of a sink; times in milliseconds, sizes in bytes. `level` is the codec's own; None: its default."""
 
     acks: int = -1
     idempotent: bool = True

@@ -25,7 +25,7 @@ VARLONG_MAX = 10
 
 
 class ArrowEncoder:
-    """Does what `partita.records.row_packing.RowEncoder` does, with columns of Arrow."""
+    """The same as `partita.records.row_packing.RowEncoder`, with columns of Arrow."""
 
     def __init__(
         self, keys: pa.Array, values: pa.Array, headers: pa.Array | None, times: NDArray[np.int64] | None
@@ -39,7 +39,7 @@ class ArrowEncoder:
             self._bounds += _lengths(headers)
 
     def cuts(self, places: NDArray[np.int64], batch_bytes: int) -> list[int]:
-        """Where to cut the rows into batches of at most `batch_bytes`: 0 first, their count last."""
+        """Cuts of the rows into batches of at most `batch_bytes`: 0 first, their count last."""
         reach = np.cumsum(self._bounds[places])
         cuts = [0]
         while cuts[-1] < len(reach):

@@ -19,14 +19,14 @@ from partita.records.row_packing import RowEncoder
 from partita.spark.writing.arrow_encoder import ArrowEncoder
 
 Places = NDArray[np.int64]
-"""Which rows of a table, in which order."""
+"""Selected rows of a table in their order."""
 
 
 class Encoder(Protocol):
     """Encodes rows of one table. Both implementations give the same bytes."""
 
     def cuts(self, places: Places, batch_bytes: int) -> Sequence[int]:
-        """Where to cut the rows into batches of at most `batch_bytes`: 0 first, their count last."""
+        """Cuts of the rows into batches of at most `batch_bytes`: 0 first, their count last."""
         ...
 
     def encode(self, places: Places) -> memoryview:
@@ -70,7 +70,7 @@ def rows_of(
 
 @dataclass(frozen=True, slots=True)
 class PackedRecords:
-    """Encoded records of one batch. `rows` are what they were encoded from, for `split`."""
+    """Encoded records of one batch. `rows` are their source, for `split`."""
 
     payload: memoryview
     rows: Rows
@@ -79,7 +79,7 @@ class PackedRecords:
 
     @property
     def records_count(self) -> int:
-        """How many records it holds."""
+        """Number of records it holds."""
         return len(self.rows.places)
 
     @property

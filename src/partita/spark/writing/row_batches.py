@@ -20,7 +20,7 @@ from partita.spark.writing.murmur2_columns import partitions_of
 from partita.spark.writing.packed_records import PackedRecords, pack, rows_of
 
 PartitionCount = Callable[[str, int], int]
-"""How many partitions a topic has; the second argument is the least number that is needed."""
+"""Number of a topic's partitions; the second argument is the least number that is needed."""
 
 
 @dataclass(slots=True)

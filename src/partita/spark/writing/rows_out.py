@@ -25,7 +25,7 @@ else:
     row_batches = later("partita.spark.writing.row_batches")
 
 TURNS = 1 << 30
-"""Where the turns of keyless rows may begin: many more than a topic has partitions."""
+"""First partitions of keyless rows: many more than a topic has partitions."""
 
 
 @dataclass

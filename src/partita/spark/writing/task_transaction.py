@@ -1,6 +1,6 @@
 """The one transaction of a task that writes exactly once: its id taken, its marker read, its rows and marker committed.
 
-The rules are those of `partita.producer.transactions`; what markers mean is decided in
+The rules are those of `partita.producer.transactions`; the meaning of markers is decided in
 `partita.spark.planning.markers`. All methods run in the cluster's loop.
 """
 
@@ -101,7 +101,7 @@ class TaskTransaction:
         return await self._cluster.retry(once, timeout_ms=self._max_block_ms)
 
     async def take(self) -> None:
-        """Take the id: earlier attempts of the task are fenced, and what they left open is aborted first."""
+        """Take the id: earlier attempts of the task are fenced, and their open transactions aborted first."""
         await self._finish(self._state.init())
 
     async def begin(self) -> None:
@@ -125,7 +125,7 @@ class TaskTransaction:
         await self._finish(self._state.commit())
 
     async def abort(self) -> None:
-        """Abort what is open, so that readers need not wait for the timeout. Raises KafkaError."""
+        """Abort an open transaction, so that readers need not wait for the timeout. Raises KafkaError."""
         if self._state.state in OPEN:
             await self._finish(self._state.abort())
 

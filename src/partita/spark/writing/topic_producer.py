@@ -29,7 +29,7 @@ class Batch(Protocol):
 
     @property
     def records_count(self) -> int:
-        """How many records it holds."""
+        """Number of records it holds."""
         ...
 
     @property
@@ -115,7 +115,7 @@ class TopicProducer:
         self._producer_id, self._producer_epoch = answer.producer_id, answer.producer_epoch
 
     async def partition_count(self, topic: str, at_least: int = 1) -> int:
-        """How many partitions the topic has; waits max.block.ms for the topic and for `at_least` so many."""
+        """Number of the topic's partitions; waits max.block.ms for the topic and for `at_least` so many."""
 
         async def once() -> int:
             view = self._cluster.view.topics.get(topic)
@@ -228,7 +228,7 @@ class TopicProducer:
         waiting: dict[TopicPartition, bytes],
         too_large: set[TopicPartition],
     ) -> None:
-        """Requests of at most `request_bytes`, one after the other; takes what is answered for out of `waiting`."""
+        """Requests of at most `request_bytes`, one after the other; removes answered batches from `waiting`."""
         while keys:
             size = 0
             chosen: list[TopicPartition] = []
