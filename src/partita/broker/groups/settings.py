@@ -59,7 +59,8 @@ def _bounds(kind: str, *names: str) -> tuple[_Bounds, ...]:
 
 
 _BOUNDS = (
-    *_bounds("consumer", SESSION, HEARTBEAT),
+    _Bounds(SESSION, "group.consumer.min.session.timeout.ms", "group.consumer.max.session.timeout.ms"),
+    _Bounds(HEARTBEAT, "group.consumer.min.heartbeat.interval.ms", "group.consumer.max.heartbeat.interval.ms"),
     *_bounds("share", SHARE_SESSION, SHARE_HEARTBEAT, ASSIGNMENT, LOCK, DELIVERIES, LOCKS),
 )
 
