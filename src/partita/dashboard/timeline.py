@@ -107,7 +107,7 @@ def draw(line: Timeline) -> Markup:
     ]
     for index, row in enumerate(line.rows):
         top = HEAD + index * (ROW + GAP)
-        parts += [_span(line, span_, top) for span_ in row.spans]
+        parts += [_span(line, span_, top) + _label(line, span_, row, top) for span_ in row.spans]
     parts += _marks(line, HEAD + rows_height + lag_height)
     parts.append(Markup('<g class="names"><rect class="under" width="{}" height="{}"/>').format(LEFT - 4, height))
     parts += [
@@ -159,14 +159,34 @@ def _span(line: Timeline, one: Span, top: int) -> Markup:
     box = Markup(
         '<g><title>{}</title><rect class="{}" x="{:.1f}" y="{}" width="{:.1f}" height="{}" rx="2" fill="url(#{})"/>'
     ).format(one.title, kind, left, top, width, ROW, fill)
-    if one.label and width >= LABEL_FROM:
-        most = int((width - 12) / LETTER)
-        label = one.label if len(one.label) <= most else one.label[: most - 1] + "\N{HORIZONTAL ELLIPSIS}"
-        plate = Markup('<rect class="plate" x="{:.1f}" y="{}" width="{:.1f}" height="14" rx="3"/>').format(
-            left + 4, top + 4, min(width - 8, LETTER * len(label) + 8)
-        )
-        box += plate + Markup('<text class="label" x="{:.1f}" y="{}">{}</text>').format(left + 8, top + 15, label)
     return box + Markup("</g>")
+
+
+def _label(line: Timeline, one: Span, row: Row, top: int) -> Markup:
+    """The owner's name, in the first stretch of the span that has room for it beside the row's gaps, else cut."""
+    rooms = [room for room in _rooms(line, one, row) if room[1] - room[0] >= LABEL_FROM]
+    if not one.label or not rooms:
+        return Markup("")
+    wanted = LETTER * len(one.label) + 12
+    left, right = next((room for room in rooms if room[1] - room[0] >= wanted), max(rooms, key=lambda r: r[1] - r[0]))
+    most = int((right - left - 12) / LETTER)
+    label = one.label if len(one.label) <= most else one.label[: most - 1] + "\N{HORIZONTAL ELLIPSIS}"
+    return Markup(
+        '<g><title>{}</title><rect class="plate" x="{:.1f}" y="{}" width="{:.1f}" height="14" rx="3"/>'
+        '<text class="label" x="{:.1f}" y="{}">{}</text></g>'
+    ).format(one.title, left + 4, top + 4, min(right - left - 8, LETTER * len(label) + 8), left + 8, top + 15, label)
+
+
+def _rooms(line: Timeline, one: Span, row: Row) -> list[tuple[float, float]]:
+    """The stretches of a span, in pixels, that no gap of its row covers."""
+    if one.to_ms < line.from_ms or one.from_ms > line.to_ms:
+        return []
+    rooms, left = [], x_of(line, one.from_ms)
+    for gap in sorted((each for each in row.spans if each.owner is None), key=lambda each: each.from_ms):
+        if gap.to_ms > one.from_ms and gap.from_ms < one.to_ms:
+            rooms.append((left, x_of(line, gap.from_ms)))
+            left = max(left, x_of(line, gap.to_ms))
+    return [*rooms, (left, x_of(line, one.to_ms))]
 
 
 def _marks(line: Timeline, bottom: int) -> list[Markup]:

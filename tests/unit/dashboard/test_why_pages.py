@@ -16,7 +16,7 @@ from partita.dashboard.models.accounts import Accounts
 from partita.dashboard.models.why import ROWS_MAX, why_page
 from partita.dashboard.site import Site
 from partita.dashboard.sources import Sources
-from partita.dashboard.timeline import Mark, Row, Span, Timeline, draw
+from partita.dashboard.timeline import LETTER, Mark, Row, Span, Timeline, draw
 from partita.explain import Fact, explain
 from partita.explain.facts import Assigned, Member, Sure
 from support.dashboard.pages import checked
@@ -170,6 +170,24 @@ def test_names_in_the_picture_are_text() -> None:
     text = str(draw(line))
     assert "<script" not in text
     assert text.count("&lt;script&gt;") >= 4
+
+
+@pytest.mark.parametrize(
+    ("name", "shown"), [("ana", "ana"), ("a-name-that-is-long", "a-name-that-is-long"), ("n" * 99, None)]
+)
+def test_a_name_keeps_clear_of_gaps(name: str, shown: str | None) -> None:
+    """A gap may lie inside the span of the owner that reads on after it."""
+    gaps = [(100, 110), (500, 520)]
+    spans = (Span(0, 1_000, 0, "t", name), *(Span(*gap, None, "gap") for gap in gaps))
+    text = str(draw(Timeline(0, 1_000, (Row("orders-0", spans),), (), ((0, name),), ())))
+    (label,) = re.findall(r'class="label" x="([\d.]+)" y="\d+">(.*?)<', text)
+    begin = float(label[0])
+    end = begin + LETTER * len(label[1])
+    assert label[1] == shown or (shown is None and label[1].endswith("\N{HORIZONTAL ELLIPSIS}"))
+    hatches = re.findall(r'class="nobody" x="([\d.]+)" y="\d+" width="([\d.]+)"', text)
+    assert len(hatches) == len(gaps)
+    for x, width in hatches:
+        assert end <= float(x) or begin >= float(x) + float(width)
 
 
 def test_owners_differ_by_more_than_colour() -> None:
