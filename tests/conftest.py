@@ -20,7 +20,7 @@ from support.broker.raw import Raw
 from support.every_case import WALKED
 from support.schedule import ByFile, begun
 
-HISTORIES = 400
+HISTORIES = 200
 NO_BROWSER = pytest.StashKey[int]()
 """How many tests were left out for want of Chromium."""
 settings.register_profile(

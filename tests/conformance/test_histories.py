@@ -14,7 +14,7 @@ from partita import Admin
 from support.broker.process import broker_process
 from support.kafka.node import KafkaNode
 
-HISTORIES = int(os.environ.get("PARTITA_HISTORIES", "2000"))
+HISTORIES = int(os.environ.get("PARTITA_HISTORIES", "400"))
 AT_ONCE = 24
 PATIENT_SILENCE_S = 2.0
 REPEATS = 5
