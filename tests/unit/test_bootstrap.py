@@ -106,7 +106,7 @@ def test_spark_is_installed_beside_the_rest_and_no_package_by_both(project: Path
     installer = Installer()
     prepare(project, "test", installer)
     spark, rest = ([word for word in command if ">" in word] for command in installer.commands[:2])
-    assert spark == ["pyspark>=4.3,<5"]
+    assert spark == ["pyspark>=4.0,<5"]
     assert not any("pyspark" in requirement or requirement.startswith("partita") for requirement in rest)
     assert {"pandas>=2.2,<3", "kio>=0.6.5", "click>=8.1"} <= set(rest)
 

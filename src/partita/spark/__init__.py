@@ -20,6 +20,7 @@ from partita.spark.worker_python import quick_workers, worker_python
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+    from pyspark.sql.datasource import DataSource
     from pyspark.sql.streaming.query import StreamingQuery
 
     from partita.spark import cores, query_watch, session_builder
@@ -55,9 +56,18 @@ def register(spark: SparkSession) -> SparkSession:
     _require_packages()
     local = cores.is_local(spark)
     with quick_workers(spark.sparkContext) if local else nullcontext():
-        spark.dataSource.register(spark_source.source_for(cores.cores_of(spark), is_local=local))
+        _register(spark, spark_source.source_for(cores.cores_of(spark), is_local=local))
     query_watch.watch_queries(spark)
     return spark
+
+
+def _register(spark: SparkSession, source: type[DataSource]) -> None:
+    try:
+        spark.dataSource.register(source)
+    except Exception as error:
+        # Before 4.1 Spark finds the package pyspark_partita by itself and takes no other source by that name.
+        if "DATA_SOURCE_ALREADY_EXISTS" not in str(error):
+            raise
 
 
 def session(

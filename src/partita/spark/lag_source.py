@@ -5,13 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from pyspark.sql.datasource import DataSourceReader, DataSourceStreamReader, InputPartition
-from pyspark.sql.pandas.types import to_arrow_schema
-from pyspark.sql.streaming.datasource import ReadLimit, SupportsTriggerAvailableNow
-
 from partita.lazy import later
 from partita.spark.reading import tables
 from partita.spark.settings.options import SourceOptions, check_batch, check_stream
+from partita.spark.spark_api import (
+    DataSourceReader,
+    DataSourceStreamReader,
+    InputPartition,
+    ReadLimit,
+    SupportsTriggerAvailableNow,
+    arrow_schema,
+)
 from partita.spark.worker_process import SentToWorkers
 from partita.system_clock import SystemClock
 
@@ -47,6 +51,7 @@ class LagStreamReader(SentToWorkers, DataSourceStreamReader, SupportsTriggerAvai
         self._options = options
         self._is_one_sample = False
         self._begun_ms = 0
+        self._reached = self.initialOffset()
 
     def initialOffset(self) -> dict[str, Any]:
         """Before all samples."""
@@ -57,8 +62,9 @@ class LagStreamReader(SentToWorkers, DataSourceStreamReader, SupportsTriggerAvai
         self._is_one_sample = True
         self._begun_ms = SystemClock().now().wall_ms
 
-    def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:
+    def latestOffset(self, start: dict[str, Any] | None = None, limit: ReadLimit | None = None) -> dict[str, Any]:
         """Now, unless the last sample is younger than offsetPollMs or was the only one asked for."""
+        start = self._reached if start is None else start
         now_ms = SystemClock().now().wall_ms
         is_due = start["sampledAtMs"] < self._begun_ms if self._is_one_sample else True
         if not is_due or now_ms - start["sampledAtMs"] < self._options.offset_poll_ms:
@@ -67,6 +73,7 @@ class LagStreamReader(SentToWorkers, DataSourceStreamReader, SupportsTriggerAvai
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> list[InputPartition]:
         """One partition: the whole cluster. A batch that runs again takes its sample again."""
+        self._reached = end
         return [InputPartition(None)]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
@@ -75,5 +82,5 @@ class LagStreamReader(SentToWorkers, DataSourceStreamReader, SupportsTriggerAvai
 
 
 def _lag(options: SourceOptions) -> Iterator[pa.RecordBatch]:
-    schema = to_arrow_schema(tables.read_schema(options.columns), timezone="UTC")
+    schema = arrow_schema(tables.read_schema(options.columns))
     yield lag_rows.lag_batch(options.client, options.group, SystemClock(), schema)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import logging
 from collections.abc import Iterable, Mapping
@@ -48,14 +49,24 @@ def ends_of(progress: Any) -> list[Any]:
     return [end for found in progress["sources"] if (end := found["endOffset"])] if progress is not None else []
 
 
+def offset_of(end: Any) -> Any:
+    """The offset in a progress report. Before 4.2 pyspark gives the text of a Python dict in place of JSON."""
+    if not isinstance(end, str):
+        return end
+    try:
+        return json.loads(end)
+    except json.JSONDecodeError:
+        return ast.literal_eval(end)
+
+
 def try_commit(options: SourceOptions, ends: Iterable[Any]) -> None:
     """Commit the ends of a complete batch (JSON text or dicts) that belong to these topics; log a failure."""
     for end in ends:
         try:
-            proven = decode(json.loads(end) if isinstance(end, str) else end)
+            proven = decode(offset_of(end))
             if all(options.topics.wants_partition(key) for key in proven.ranges):
                 commit_proven(options, proven)
-        except (KafkaError, CommitRefused, OffsetFormatError, ValueError, AttributeError) as error:
+        except (KafkaError, CommitRefused, OffsetFormatError, ValueError, SyntaxError, AttributeError) as error:
             lacks_right = isinstance(error, GroupAuthorizationFailedError) or getattr(error, "lacks_right", False)
             level = logging.DEBUG if lacks_right else logging.WARNING  # the query itself has warned of a missing right
             log.log(level, "group %s: the last batch of the stopped query is not committed: %s", options.group, error)

@@ -12,22 +12,6 @@ import logging
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from pyspark.sql.datasource import (
-    DataSource,
-    DataSourceReader,
-    DataSourceStreamReader,
-    Filter,
-    InputPartition,
-)
-from pyspark.sql.streaming.datasource import (
-    ReadAllAvailable,
-    ReadLimit,
-    ReadMaxBytes,
-    ReadMaxRows,
-    ReadMinRows,
-    SupportsTriggerAvailableNow,
-)
-
 from partita.lazy import later
 from partita.options import ConfigError
 from partita.spark.cluster.broker_link import link_to
@@ -49,6 +33,21 @@ from partita.spark.settings.options import (
     table_options,
 )
 from partita.spark.settings.table import BOOTSTRAP
+from partita.spark.spark_api import (
+    HAS_FILTERS,
+    HAS_LIMITS,
+    DataSource,
+    DataSourceReader,
+    DataSourceStreamReader,
+    Filter,
+    InputPartition,
+    ReadAllAvailable,
+    ReadLimit,
+    ReadMaxBytes,
+    ReadMaxRows,
+    ReadMinRows,
+    SupportsTriggerAvailableNow,
+)
 from partita.spark.worker_process import SentToWorkers, settle
 from partita.system_clock import SystemClock
 
@@ -63,6 +62,10 @@ else:
     sink = later("partita.spark.writing.sink")
 
 log = logging.getLogger("partita.spark")
+NO_TRIGGER = (
+    "before 4.2 a source does not learn its trigger from Spark: with limits (maxOffsetsPerTrigger and the like) a run"
+    " with Trigger.AvailableNow ends after one batch; leave them out there"
+)
 _warned: set[str] = set()
 
 
@@ -99,6 +102,8 @@ class GroupSource(DataSource):
         """The reader of a stream."""
         options = self._checked(schema)
         check_cores(options, self.cores)
+        if options.limits.any and not HAS_LIMITS:
+            warn_once((NO_TRIGGER,))
         if options.view == "lag":
             return LagStreamReader(options)
         return StreamReader(options, self.cores, is_local=self.is_local)
@@ -166,7 +171,7 @@ class BatchReader(SentToWorkers, DataSourceReader):
     def __init__(self, options: SourceOptions) -> None:
         self._options = options
         self._pushed = PushedFilters()
-        if options.pushdown is not False and options.view == "records":
+        if HAS_FILTERS and options.pushdown is not False and options.view == "records":
             # Spark's own way to offer filters; an attribute, for the reason that `FilterTaker` gives.
             self.pushFilters = FilterTaker(self._pushed)  # type: ignore[method-assign]  # Spark's own way; see above
 
@@ -189,7 +194,7 @@ class FilterTaker:
     filters. It compares `__func__`; this one is inherited, so such a query just gets no filters.
     """
 
-    __func__ = staticmethod(DataSourceReader.pushFilters)
+    __func__ = staticmethod(DataSourceReader.pushFilters) if HAS_FILTERS else None
 
     def __init__(self, pushed: PushedFilters) -> None:
         self._pushed = pushed
@@ -209,6 +214,7 @@ class StreamReader(SentToWorkers, DataSourceStreamReader, SupportsTriggerAvailab
         self._is_local = is_local
         self._running: StreamCore | None = None
         self._prefetched: list[pa.RecordBatch] | None = None
+        self._reached: dict[str, Any] | None = None
 
     def __getstate__(self) -> dict[str, Any]:
         return self.__dict__ | {"_running": None, "_prefetched": None}
@@ -234,9 +240,15 @@ class StreamReader(SentToWorkers, DataSourceStreamReader, SupportsTriggerAvailab
         """Start of a query without checkpoint."""
         return self._core.initial_offset()
 
-    def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:
-        """End of the next batch; the same offset as `start` when there is nothing to read."""
-        return self._core.latest_offset(start, use_limits=not isinstance(limit, ReadAllAvailable))
+    def latestOffset(self, start: dict[str, Any] | None = None, limit: ReadLimit | None = None) -> dict[str, Any]:
+        """End of the next batch; the same offset as `start` when there is nothing to read.
+
+        Before 4.2 Spark passes nothing. It asks only when the batch before is complete, so `start` is its end then; at
+        a restart it first asks for the tasks between the last offset of the checkpoint and itself.
+        """
+        if start is None:
+            start = self.initialOffset() if self._reached is None else self._reached
+        return self._core.latest_offset(start, use_limits=not HAS_LIMITS or not isinstance(limit, ReadAllAvailable))
 
     def reportLatestOffset(self) -> dict[str, Any] | None:
         """The real ends, for the query's progress."""
@@ -248,10 +260,14 @@ class StreamReader(SentToWorkers, DataSourceStreamReader, SupportsTriggerAvailab
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> list[InputPartition]:
         """The tasks of one batch."""
+        if not HAS_LIMITS:
+            self._reached = end
+            if start == end:
+                return []
         tasks = self._core.partitions(start, end)
         records_max = self._core.shared_records(end)
         shared = _shared(tasks, records_max)
-        self._prefetched = prefetched(self._options, tasks) if records_max and len(shared) == 1 else None
+        self._prefetched = prefetched(self._options, tasks) if HAS_LIMITS and records_max and len(shared) == 1 else None
         return shared
 
     def getCache(self, start: dict[str, Any], end: dict[str, Any]) -> Iterator[pa.RecordBatch]:

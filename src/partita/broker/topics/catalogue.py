@@ -24,8 +24,7 @@ if TYPE_CHECKING:
 
 OFFSETS_TOPIC = "__consumer_offsets"
 TRANSACTION_TOPIC = "__transaction_state"
-SHARE_STATE_TOPIC = "__share_group_state"
-INTERNAL_TOPICS = frozenset({OFFSETS_TOPIC, TRANSACTION_TOPIC, SHARE_STATE_TOPIC})
+INTERNAL_TOPICS = frozenset({OFFSETS_TOPIC, TRANSACTION_TOPIC, "__share_group_state"})
 NO_LEADER = -1
 _LEGAL = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-")
 _PRODUCER_ID_BLOCK = 1000
@@ -70,7 +69,7 @@ class Partition:
                 self.topic.topic_id,
                 self.index,
                 self.topic.config,
-                is_group_log=self.topic.is_internal,
+                is_group_log=self.topic.name in (OFFSETS_TOPIC, TRANSACTION_TOPIC),
                 description=self._description,
             )
         return self._log

@@ -13,17 +13,17 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
     from pyspark.sql import functions as sf
     from pyspark.sql import types as spark_types
-    from pyspark.sql.pandas import types as pandas_types
 
     from partita import registry as partita_registry
     from partita.registry import arrow_types, protobuf
+    from partita.spark import spark_api
 else:
     arrow_types = later("partita.registry.arrow_types")
     pa = later("pyarrow")
-    pandas_types = later("pyspark.sql.pandas.types")
     partita_registry = later("partita.registry")
     protobuf = later("partita.registry.protobuf")
     sf = later("pyspark.sql.functions")
+    spark_api = later("partita.spark.spark_api")
     spark_types = later("pyspark.sql.types")
 
 ERROR = "_error"
@@ -97,7 +97,7 @@ class RegistryDecode:
 def fitting(rows: list[dict[str, Any]], reasons: list[str | None], wanted: spark_types.StructType) -> list[pa.Array]:
     """Return the columns of these rows. A row with a value of a wrong type is emptied; its reason names the value."""
     unfit = (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, OverflowError)
-    types = list(zip(wanted.fields, pandas_types.to_arrow_schema(wanted, timezone="UTC"), strict=True))
+    types = list(zip(wanted.fields, spark_api.arrow_schema(wanted), strict=True))
     for field, of_arrow in types:
         try:
             pa.array([row.get(field.name) for row in rows], of_arrow.type)

@@ -9,7 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 
-from pyspark.sql.datasource import (
+from partita.spark.planning.planner import RangeTask
+from partita.spark.spark_api import (
     EqualTo,
     Filter,
     GreaterThan,
@@ -18,8 +19,6 @@ from pyspark.sql.datasource import (
     LessThan,
     LessThanOrEqual,
 )
-
-from partita.spark.planning.planner import RangeTask
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from pyspark.sql.pandas.types import to_arrow_schema
-
 from partita.lazy import later
 from partita.references import resolve_option
 from partita.spark.cluster.broker_link import link_to
@@ -17,6 +15,7 @@ from partita.spark.reading.portions import joined
 from partita.spark.reading.range_reader import FetchSettings, RangeReader
 from partita.spark.settings.client_checks import whole_number
 from partita.spark.settings.options import SourceOptions
+from partita.spark.spark_api import arrow_schema
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -50,7 +49,7 @@ def in_turn(readers: Sequence[RangeReader]) -> Iterator[pa.RecordBatch]:
 
 def decoded(options: SourceOptions, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """Batches of a reader as the columns or the view asked for."""
-    schema = to_arrow_schema(tables.read_schema(options.columns), timezone="UTC")
+    schema = arrow_schema(tables.read_schema(options.columns))
     decode: Callable[[pa.RecordBatch, pa.Schema], pa.RecordBatch] = tables.chosen
     if options.view != "records":
         lookups = ClusterLookups(link_to(options.client), read_committed=options.read_committed)

@@ -9,11 +9,10 @@ from dataclasses import dataclass
 from random import randrange
 from typing import TYPE_CHECKING
 
-from pyspark.sql.datasource import WriterCommitMessage
-
 from partita.lazy import later
 from partita.spark.cluster.broker_link import BrokerLink
 from partita.spark.settings.options import SinkOptions
+from partita.spark.spark_api import WriterCommitMessage
 from partita.spark.worker_process import settle
 from partita.spark.writing.topic_producer import TopicProducer
 

@@ -10,11 +10,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from pyspark.sql.datasource import DataSourceArrowWriter, DataSourceStreamArrowWriter, WriterCommitMessage
-
 from partita.options import ConfigError
 from partita.spark.cluster.broker_link import link_to
 from partita.spark.settings.options import SinkOptions
+from partita.spark.spark_api import DataSourceArrowWriter, DataSourceStreamArrowWriter, WriterCommitMessage
 from partita.spark.worker_process import SentToWorkers, settle
 from partita.spark.writing import exactly_once
 from partita.spark.writing.rows_out import RowsWritten, packer_of, send_rows
