@@ -1,6 +1,7 @@
 """`partita broker` on a loop that measures itself: `python bench/timed_broker.py FILE [options of the broker]`.
 
-FILE holds one double: the most CPU time, in seconds, that the loop's thread has used between two looks at its sockets.
+FILE holds one double: the most CPU time, in seconds, that the loop's thread has used between two looks at its sockets,
+and the thread of slices, for which the loop waits (`partita.broker.beside.sliced_thread`).
 Nothing else is served meanwhile, so this is the longest that one client made all others wait; how busy the machine is
 does not show in it. Collections of all garbage (`partita.broker.garbage`) are left out: no client causes one, and they
 wait for a quiet second. A reader may write 0 to begin anew.
@@ -14,9 +15,11 @@ import selectors
 import sys
 from pathlib import Path
 from struct import Struct
-from time import thread_time
+from threading import get_ident
+from time import clock_gettime, pthread_getcpuclockid, thread_time
 
 import partita.cli.broker
+from partita.broker.beside.sliced_thread import SlicedThread
 from partita.broker.garbage import GarbageCollection
 from partita.cli.main import main
 
@@ -29,8 +32,10 @@ class TimedSelector(selectors.DefaultSelector):
     def __init__(self, longest: mmap.mmap) -> None:
         super().__init__()
         self._longest = longest
-        self._since = thread_time()
-        collect = GarbageCollection.collect
+        self._slices: list[int] = []
+        """The CPU clocks of the threads of slices."""
+        self._since = self._used()
+        collect, live = GarbageCollection.collect, SlicedThread._live
 
         def left_out(collection: GarbageCollection) -> float:
             begun = thread_time()
@@ -38,15 +43,23 @@ class TimedSelector(selectors.DefaultSelector):
             self._since += thread_time() - begun
             return took
 
+        def counted(sliced: SlicedThread) -> None:
+            self._slices.append(pthread_getcpuclockid(get_ident()))
+            live(sliced)
+
         GarbageCollection.collect = left_out  # type: ignore[assignment, method-assign]
+        SlicedThread._live = counted  # type: ignore[assignment, method-assign]
+
+    def _used(self) -> float:
+        return thread_time() + sum(map(clock_gettime, self._slices))
 
     def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
         """Wait for events, as the loop asks."""
-        used = thread_time() - self._since
+        used = self._used() - self._since
         if used > LONGEST.unpack_from(self._longest)[0]:
             LONGEST.pack_into(self._longest, 0, used)
         ready: list[tuple[selectors.SelectorKey, int]] = super().select(timeout)
-        self._since = thread_time()
+        self._since = self._used()
         return ready
 
 

@@ -9,7 +9,7 @@ the last word.
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cache
 from itertools import chain
 from typing import Any, TypeAlias
@@ -35,13 +35,18 @@ _NAMES = (
 """Identifying fields of list items, each with its names in other lists."""
 
 
-def error_answer(api_key: int, version: int, request: Any, code: int) -> Message | None:
-    """The response to `request` that says `code`; None where no answer is due (Produce with acks=0)."""
+def error_answer(
+    api_key: int, version: int, request: Any, code: int, pause: Callable[[], object] = int
+) -> Message | None:
+    """The response to `request` that says `code`; None where no answer is due (Produce with acks=0).
+
+    `pause` is called for each item of the answer.
+    """
     api = SERVED[api_key]
     errors = api.declared.errors
     answer: Part = _blank(api.response, api_key, code)
     if errors.has_items and (errors.also_in_items or not _has_place(api_key, version)):
-        _fill(answer, request, api_key, code)
+        _fill(answer, request, api_key, code, pause)
     finish = getattr(api.module, "finish_error", None)
     message: Message | None = answer if finish is None else finish(answer, request, version)
     return message
@@ -93,17 +98,18 @@ def _text(code: int) -> str:
     return f"{kind.capitalize()} authorization failed." if found else ErrorCode(code).meaning
 
 
-def _fill(answer: Part, asked: Asked, api_key: int, code: int) -> None:
+def _fill(answer: Part, asked: Asked, api_key: int, code: int, pause: Callable[[], object]) -> None:
     """Give each list of the answer that can say the code an item for each item asked about."""
     says_once = SERVED[api_key].declared.errors.says_once
     for name, kind in _lists(answer.__class__).items():
-        items = [_about(kind, item, api_key, code) for item in _mirrored(asked, name)]
+        items = [_about(kind, item, api_key, code, pause) for item in _mirrored(asked, name)]
         if says_once:
             items = list({repr(item): item for item in items}.values())
         setattr(answer, name, items)
 
 
-def _about(kind: Kind, asked: Asked, api_key: int, code: int) -> Part:
+def _about(kind: Kind, asked: Asked, api_key: int, code: int, pause: Callable[[], object]) -> Part:
+    pause()
     made = _blank(kind, api_key, code)
     if isinstance(asked, str | int):
         setattr(made, next(_names(kind)), asked)
@@ -111,7 +117,7 @@ def _about(kind: Kind, asked: Asked, api_key: int, code: int) -> Part:
         for ours, theirs in _names_of_both(kind, asked.__class__):
             setattr(made, ours, getattr(asked, theirs))
     if not _CODES.intersection(kind.__slots__):
-        _fill(made, asked, api_key, code)
+        _fill(made, asked, api_key, code, pause)
     return made
 
 

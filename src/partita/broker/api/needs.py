@@ -95,12 +95,13 @@ class NeedsEach(NamedTuple):
         items = getattr(request, self.items)
         if not items or (self.unless is not None and asking.may(self.unless, ResourceType.CLUSTER, is_logged=False)):
             return None
-        names = [self._name_of(asking, item) for item in items]
+        names = [self._name_of(asking, item) for item in asking.each(items)]
         allowed = asking.may_all(self.operation, self.kind, [name for name in names if name is not None])
-        kept = [item for item, name in zip(items, names, strict=True) if name is None or name in allowed]
+        named = list(zip(items, names, strict=True))
+        kept = [item for item, name in asking.each(named) if name is None or name in allowed]
         if len(kept) == len(items):
             return None
-        out = [item for item, name in zip(items, names, strict=True) if name is not None and name not in allowed]
+        out = [item for item, name in asking.each(named) if name is not None and name not in allowed]
         setattr(request, self.items, kept)
         return part_refused(asking, request, REFUSED_WITH[self.kind], self.items, out, self.answers)
 
@@ -147,7 +148,7 @@ LEFT_OUT_OF_ALL = "named: TOPIC_AUTHORIZATION_FAILED, whether it exists or not; 
 
 def refused(asking: Asking, request: Fields, code: ErrorCode) -> Verdict:
     """The whole request is answered with this code."""
-    answer = error_answer(asking.api_key, asking.version, request, int(code))
+    answer = error_answer(asking.api_key, asking.version, request, int(code), asking.pause)
     return Verdict(answer) if answer is not None else Verdict(is_silent=True)
 
 
@@ -158,7 +159,7 @@ def part_refused(asking: Asking, request: Fields, code: ErrorCode, items: str, o
     """
     about = copy.copy(request)
     setattr(about, items, out)
-    part: Fields = error_answer(asking.api_key, asking.version, about, int(code))
+    part: Fields = error_answer(asking.api_key, asking.version, about, int(code), asking.pause)
     if part is None:
         return Verdict() if getattr(request, items) else Verdict(is_silent=True)
     return completed(getattr(part, answers), answers, part if not getattr(request, items) else None)

@@ -5,9 +5,10 @@ Used only where there is an authorizer.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable
 from functools import cache
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias, TypeVar
 
 from partita.broker.api.apis import SERVED
 from partita.broker.api.needs import Checked, InHandler, Verdict
@@ -16,7 +17,9 @@ from partita.protocol.primitives import Message
 
 if TYPE_CHECKING:
     from partita.broker.api.context import Answer
+    from partita.broker.beside.sliced_thread import SlicedThread
 
+T = TypeVar("T")
 Check: TypeAlias = Callable[[Asking, Message], Verdict | None]
 
 
@@ -25,26 +28,76 @@ def guarded(
     request: Message,
     handler: Callable[[Message], Answer],
     failed: Callable[[Exception], Message | None],
+    sliced: Callable[[], SlicedThread],
 ) -> Answer:
-    """Return the handler's answer with the refused items in it. `failed` turns its exception into an answer."""
-    complete: list[Callable[[Message], None]] = []
-    for check in _checks(asking.api_key):
-        verdict = check(asking, request)
-        if verdict is None:
-            continue
-        if verdict.answer is not None or verdict.is_silent:
-            return _completed(verdict.answer, complete)
-        if verdict.complete is not None:
-            complete.append(verdict.complete)
-    if not complete:
+    """Return the handler's answer with the refused items in it. `failed` turns its exception into an answer.
+
+    What is to be done to an answer that took long is done in slices.
+    """
+    checked = _checked(asking, request)
+    if checked.is_answered:
+        return checked.answer
+    if not checked.complete:
         return handler(request)
     try:
         answer = handler(request)
     except Exception as error:
         answer = failed(error)
     if answer is None or isinstance(answer, Message):
-        return _completed(answer, complete)
-    return _later(answer, complete, failed)
+        return _completed(answer, checked.complete)
+    return _later(answer, asking, checked.complete, failed, sliced)
+
+
+async def guarded_in_slices(
+    asking: Asking,
+    request: Message,
+    handler: Callable[[Message], Answer],
+    failed: Callable[[Exception], Message | None],
+    sliced: Callable[[], SlicedThread],
+) -> Message | None:
+    """The same for a request with very many items."""
+    checked = await _paused(sliced, asking, lambda: _checked(asking, request))
+    if checked.is_answered:
+        return checked.answer
+    try:
+        answer = handler(request)
+    except Exception as error:
+        answer = failed(error)
+    if isinstance(answer, Awaitable):
+        return await _later(answer, asking, checked.complete, failed, sliced)
+    return await _paused(sliced, asking, lambda: _completed(answer, checked.complete))
+
+
+def _paused(sliced: Callable[[], SlicedThread], asking: Asking, work: Callable[[], T]) -> asyncio.Future[T]:
+    def run(pause: Callable[[], None]) -> T:
+        before, asking.pause = asking.pause, pause
+        try:
+            return work()
+        finally:
+            asking.pause = before
+
+    return sliced().run(run)
+
+
+class _Checked(NamedTuple):
+    """The outcome of an API's checks: the answer, if the handler is not to be asked, or what to do to its answer."""
+
+    complete: list[Callable[[Message], None]]
+    is_answered: bool = False
+    answer: Message | None = None
+
+
+def _checked(asking: Asking, request: Message) -> _Checked:
+    complete: list[Callable[[Message], None]] = []
+    for check in _checks(asking.api_key):
+        verdict = check(asking, request)
+        if verdict is None:
+            continue
+        if verdict.answer is not None or verdict.is_silent:
+            return _Checked(complete, is_answered=True, answer=_completed(verdict.answer, complete))
+        if verdict.complete is not None:
+            complete.append(verdict.complete)
+    return _Checked(complete)
 
 
 @cache
@@ -70,11 +123,13 @@ def _completed(answer: Message | None, complete: list[Callable[[Message], None]]
 
 async def _later(
     waiting: Awaitable[Message | None],
+    asking: Asking,
     complete: list[Callable[[Message], None]],
     failed: Callable[[Exception], Message | None],
+    sliced: Callable[[], SlicedThread],
 ) -> Message | None:
     try:
         answer = await waiting
     except Exception as error:
         answer = failed(error)
-    return _completed(answer, complete)
+    return await _paused(sliced, asking, lambda: _completed(answer, complete)) if complete else answer

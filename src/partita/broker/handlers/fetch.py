@@ -66,9 +66,9 @@ def handle(ctx: RequestContext, request: FetchRequest) -> Steps[Answer]:
     plan = ctx.fetch_sessions.plan(request, ctx.version, ctx.now().mono_ms, ctx.connection, named)
     if isinstance(plan, ErrorCode):
         return FetchResponse(error_code=plan)
+    fetch = _Fetch(ctx, request, plan, (yield from _refused(ctx, plan)))
     if len(plan) > FEW:
-        return (yield from _many(ctx, _Fetch(ctx, request, plan), plan, wait_ms))
-    fetch = _Fetch(ctx, request, plan)
+        return (yield from _many(ctx, fetch, plan, wait_ms))
     answer = yield from fetch.read(is_final=wait_ms <= 0)
     if answer is not None:
         return answer
@@ -97,12 +97,14 @@ class _Fetch:
 
     __slots__ = ("_limit", "_plan", "_read_to", "_refused", "_request", "_sizes", "_total", "_wanted", "ctx")
 
-    def __init__(self, ctx: RequestContext, request: FetchRequest, plan: FetchPlan) -> None:
+    def __init__(
+        self, ctx: RequestContext, request: FetchRequest, plan: FetchPlan, refused: frozenset[bytes | str]
+    ) -> None:
         self.ctx = ctx
         self._request = request
         self._plan = plan
         self._limit = min(request.max_bytes, MAX_ANSWER_BYTES, ctx.config.int("fetch.max.bytes"))
-        self._refused = _refused(ctx, plan)
+        self._refused = refused
         self._wanted: dict[Partition, Wanted] = {}
         self._read_to: dict[Partition, int] = {}
         """End of each partition for this reader when it was read."""
@@ -283,19 +285,23 @@ class _Fetch:
             self.ctx.traffic.fetched(topic.name, len(data.records or b""), failed=data.error_code != 0)
 
 
-def _refused(ctx: RequestContext, plan: FetchPlan) -> frozenset[bytes | str]:
+def _refused(ctx: RequestContext, plan: FetchPlan) -> Steps[frozenset[bytes | str]]:
     """Return the topics that the client may not read now; checked for the answer however long it waits."""
     asking = ctx.asking
     if asking is None:
         return frozenset()
-    names: dict[bytes | str, str] = {}
-    for topic in {one.topic for one in plan}:
+    topics: dict[bytes | str, None] = {}
+    for one in plan:
+        yield None
+        topics[one.topic] = None
+    refused = set()
+    for topic in topics:
+        yield None
         known = ctx.catalogue.by_id.get(topic) if isinstance(topic, bytes) else None
         name = topic if isinstance(topic, str) else None if known is None else known.name
-        if name is not None:
-            names[topic] = name
-    allowed = asking.may_all(Operation.READ, ResourceType.TOPIC, list(names.values()))
-    return frozenset(topic for topic, name in names.items() if name not in allowed)
+        if name is not None and not asking.may(Operation.READ, ResourceType.TOPIC, name):
+            refused.add(topic)
+    return frozenset(refused)
 
 
 def _topic_response(topic: bytes | str) -> FetchableTopicResponse:

@@ -5,7 +5,8 @@ Without `authorizer.class.name` there is none of this: no request is refused.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import TypeVar
 
 from partita.broker.config import BrokerConfig, ConfigError
 from partita.broker.permits.audit import Audit
@@ -14,6 +15,7 @@ from partita.protocol.api_table import APIS
 from partita.security.rights.acls import CLUSTER_NAME, AclBinding, AclFilter, ResourceType, key_of, restored, stored
 from partita.security.rights.authorizer import Authorizer, super_users
 
+T = TypeVar("T")
 KIND = "acl"
 """The kind of ACLs in the catalogue."""
 STANDARD = frozenset({"standard", "StandardAuthorizer", "org.apache.kafka.metadata.authorizer.StandardAuthorizer"})
@@ -75,10 +77,17 @@ class Rights:
         return list(wanted.select(self.authorizer))
 
 
-class Asking:
-    """One request on behalf of one principal. `version` is that of the request's API."""
+def _go_on() -> None:
+    pass
 
-    __slots__ = ("_rights", "api", "api_key", "host", "principal", "version")
+
+class Asking:
+    """One request on behalf of one principal. `version` is that of the request's API.
+
+    `pause` is called at each decision; where there are very many, it lets others have their turn.
+    """
+
+    __slots__ = ("_rights", "api", "api_key", "host", "pause", "principal", "version")
 
     def __init__(self, rights: Rights, principal: str, host: str, *, api_key: int, api: str, version: int) -> None:
         self._rights = rights
@@ -87,6 +96,13 @@ class Asking:
         self.api_key = api_key
         self.api = api
         self.version = version
+        self.pause: Callable[[], None] = _go_on
+
+    def each(self, items: Iterable[T]) -> Iterator[T]:
+        """The items, with a pause at each."""
+        for item in items:
+            self.pause()
+            yield item
 
     @property
     def catalogue(self) -> TopicCatalogue:
@@ -102,6 +118,7 @@ class Asking:
         self, operation: int, kind: int, name: str = CLUSTER_NAME, *, is_logged: bool = True, count: int = 1
     ) -> bool:
         """Whether the principal may do this. Not logged is what only shortens a list."""
+        self.pause()
         decision = self._rights.authorizer.decide(self.principal, self.host, operation, kind, name)
         if is_logged:
             self._rights.audit.record(decision, self.principal, self.host, operation, kind, name, self.api, count)

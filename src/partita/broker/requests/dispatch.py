@@ -70,8 +70,6 @@ CLIENT_ID_CHARACTERS_MAX = 256
 COMPLAINT_CHARACTERS_MAX = 300
 QUICK_ELEMENTS = 1000
 """A message with more array elements is read and written in slices."""
-QUICK_BYTES = 32 * 1024
-"""A larger request may have so many of them that freeing it takes long."""
 
 
 class RateLimit:
@@ -101,13 +99,24 @@ class RequestStart(NamedTuple):
 
 
 class Exchange:
-    """One request on its way through its handler to its reply. A test may `cut` the reply's bytes."""
+    """One request on its way through its handler to its reply. A test may `cut` the reply's bytes.
 
-    __slots__ = ("_began", "_failures", "api", "correlation_id", "ctx", "cut", "request")
+    A large request is one that was read in slices.
+    """
+
+    __slots__ = ("_began", "_failures", "_is_large", "api", "correlation_id", "ctx", "cut", "request")
 
     def __init__(
-        self, api: ServedApi, ctx: RequestContext, request: Message, correlation_id: int, *, failures: RateLimit
+        self,
+        api: ServedApi,
+        ctx: RequestContext,
+        request: Message,
+        correlation_id: int,
+        *,
+        failures: RateLimit,
+        is_large: bool = False,
     ) -> None:
+        self._is_large = is_large
         self._began = perf_counter()
         self._failures = failures
         self.api = api
@@ -127,8 +136,11 @@ class Exchange:
             asking = self.ctx.asking
             if asking is None:
                 return handler(self.request)
-
-            return rights_guard.guarded(asking, self.request, handler, self.failed)
+            sliced = self.ctx.services.sliced_thread
+            if not self._is_large:
+                return rights_guard.guarded(asking, self.request, handler, self.failed, sliced)
+            self.ctx.holds_back = True
+            return rights_guard.guarded_in_slices(asking, self.request, handler, self.failed, sliced)
         except Exception as error:
             return self.failed(error)
 
@@ -191,7 +203,7 @@ class Exchange:
 
     def _count(self, message: Message | None) -> None:
         self.ctx.services.traffic.answered(self.api.key, self._began, message)
-        if self.ctx.request_bytes > QUICK_BYTES:
+        if self._is_large:
             self._let_go(self.request)
 
     def _let_go(self, message: Message) -> None:
@@ -317,7 +329,7 @@ class Dispatcher:
             elif done.exception() is not None:
                 connection.refuse(str(done.exception()))
             else:
-                parked.follow(self._answer(connection, frame, start, done.result()))
+                parked.follow(self._answer(connection, frame, start, done.result(), is_large=True))
 
         self._read(frame, start, start.api.elements_max).add_done_callback(go_on)
         return parked
@@ -355,7 +367,7 @@ class Dispatcher:
             if not done.cancelled() and done.exception() is not None:
                 connection.refuse(str(done.exception()))
             elif not done.cancelled():
-                outcome = self._answer(connection, frame, start, done.result())
+                outcome = self._answer(connection, frame, start, done.result(), is_large=True)
             if isinstance(outcome, Parked) and not outcome.done:
                 outcome.on_done = end
             else:
@@ -368,7 +380,13 @@ class Dispatcher:
             self._read(frame, start, start.api.alone_max).add_done_callback(go_on)
 
     def _answer(
-        self, connection: ConnectionHandle, frame: Buffer, start: RequestStart, request: Message
+        self,
+        connection: ConnectionHandle,
+        frame: Buffer,
+        start: RequestStart,
+        request: Message,
+        *,
+        is_large: bool = False,
     ) -> Chunks | Parked | None:
         api, version, correlation_id, client_id = start
         ctx = RequestContext(
@@ -382,7 +400,7 @@ class Dispatcher:
             request_bytes=len(frame),
         )
         self._requests[api.key, version] += 1
-        exchange = Exchange(api, ctx, request, correlation_id, failures=self._failures)
+        exchange = Exchange(api, ctx, request, correlation_id, failures=self._failures, is_large=is_large)
         answer = self._interceptor.intercept(exchange) if self._interceptor.active else exchange.call()
         # Only frames that are bytes of their own: a view would change under the memo.
         if ctx.shortcut is not None and isinstance(frame, bytes):
