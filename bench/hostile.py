@@ -267,6 +267,14 @@ def half_frames(stage: Stage) -> Attack:
     time.sleep(1)
 
 
+def large_frames(stage: Stage) -> Attack:
+    """[H2] Five connections send 60 MB of a frame of 100 MB, one after the other."""
+    raws = [stage.connect() for _ in range(5)]
+    yield
+    for raw in raws:
+        raw.socket.sendall((100 << 20).to_bytes(4, "big") + b"\0\x03" + bytes(60 << 20))
+
+
 def never_reading(stage: Stage) -> Attack:
     """[H11, C6] Fifty connections ask for large answers and read none."""
     stage.many_topics()
@@ -428,6 +436,7 @@ ATTACKS: dict[str, Callable[[Stage], Attack]] = {
     "connection storm": connection_storm,
     "3,000 connections": thousands_of_connections,
     "half frames": half_frames,
+    "large frames": large_frames,
     "Metadata never read": never_reading,
     "records never read": never_reading_records,
     "reset in the answer": dying_in_the_answer,

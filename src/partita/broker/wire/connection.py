@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 SCRATCH_BYTES = 64 * 1024
 """Size of the shared read buffer."""
 OWN_BUFFER_FROM_BYTES = 8 * 1024
+GROWN_BYTES_MAX = 4 << 20
+"""A frame's own buffer begins with so many bytes at most, and grows by so many: memory takes a millisecond to get."""
 FIRST_BUFFER_BYTES = 64 * 1024
 WRITE_BUFFER_HIGH_BYTES = 1024 * 1024
 UNSENT_BYTES_MAX = 200 * 1024 * 1024
@@ -378,14 +380,15 @@ class Connection(asyncio.BufferedProtocol):
         self._server.give_back(own)
 
     def _start_own(self, size: int, begun: memoryview) -> None:
-        """Give a large frame its own buffer: at once as large as this peer has delivered before, else it grows.
+        """Give a large frame its own buffer, which grows; it begins as large as this peer has delivered before.
 
         Before the login the frame is counted with those of the peer's address. Raises MalformedRequest.
         """
         if self.login_tick >= 0:
             self._hold_login(size)
         # Never by the announced length: 100 MB announced and one byte sent would cost 100 MB.
-        own = self._server.take_buffer(min(size, max(self._largest_received, 2 * len(begun))))
+        expected = min(self._largest_received, GROWN_BYTES_MAX)
+        own = self._server.take_buffer(min(size, max(expected, 2 * len(begun))))
         own[: len(begun)] = begun
         self._own, self._own_filled, self._own_size = own, len(begun), size
         self.frame_tick = self._server.tick
@@ -397,11 +400,14 @@ class Connection(asyncio.BufferedProtocol):
         self._login_bytes += count
 
     def _grow(self, own: bytearray) -> bytearray:
-        # Doubled, so that a frame is copied about once in all however large it becomes.
-        grown = bytearray(min(self._own_size, 2 * len(own)))
-        grown[: len(own)] = own
-        self._own = grown
-        return grown
+        # Doubled while it is small. A large one is lengthened in place, which moves pages and copies nothing.
+        step = min(len(own), GROWN_BYTES_MAX, self._own_size - len(own))
+        try:
+            own += bytes(step)
+        except BufferError:  # a transport still holds a view
+            own = own + bytes(step)
+        self._own = own
+        return own
 
     def _answer(self, frame: bytes | memoryview) -> None:
         # `abort` while a run of frames is being answered: the rest of the run must not take effect any more.
