@@ -11,13 +11,13 @@ Directories are 0700 and files 0600.
 from __future__ import annotations
 
 import logging
-import mmap
 import os
 from collections.abc import Iterable
 from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING
 
+from partita.broker.blocks import fresh_block
 from partita.broker.storage.catalogue_file import (
     CATALOGUE,
     DELETED_SUFFIX,
@@ -55,16 +55,6 @@ if TYPE_CHECKING:
 else:
     fcntl = later("fcntl")
     unclean = later("partita.broker.storage.unclean")
-
-
-_MAPPED_FROM_BYTES = 1 << 20
-
-
-def fresh_block(size: int) -> bytearray | mmap.mmap:
-    """Return `size` zeroed bytes."""
-    if size < _MAPPED_FROM_BYTES or not hasattr(mmap, "MAP_ANONYMOUS"):
-        return bytearray(size)
-    return mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
 
 
 log = logging.getLogger("partita.broker")

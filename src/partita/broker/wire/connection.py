@@ -9,11 +9,13 @@ from. (Kafka: KafkaChannel, Processor.)
 from __future__ import annotations
 
 import asyncio
+import mmap
 from collections import deque
 from collections.abc import Callable
 from struct import Struct
 from typing import TYPE_CHECKING, Protocol
 
+from partita.broker.blocks import fresh_block
 from partita.broker.wire.contract import Answerer, Chunks, Parked
 from partita.broker.wire.memo import Recall
 from partita.broker.wire.turns import Turns
@@ -28,8 +30,8 @@ if TYPE_CHECKING:
 SCRATCH_BYTES = 64 * 1024
 """Size of the shared read buffer."""
 OWN_BUFFER_FROM_BYTES = 8 * 1024
-GROWN_BYTES_MAX = 4 << 20
-"""A frame's own buffer begins with so many bytes at most, and grows by so many: memory takes a millisecond to get."""
+GROWN_BYTES_MAX = 2 << 20
+"""So many bytes of a frame are copied to a larger buffer at most."""
 FIRST_BUFFER_BYTES = 64 * 1024
 WRITE_BUFFER_HIGH_BYTES = 1024 * 1024
 UNSENT_BYTES_MAX = 200 * 1024 * 1024
@@ -75,7 +77,7 @@ class Owner(Protocol):
         """Return a buffer of at least `size` bytes with arbitrary contents."""
         ...
 
-    def give_back(self, buffer: bytearray) -> None:
+    def give_back(self, buffer: bytearray | mmap.mmap) -> None:
         """Keep a buffer for the next large frame."""
         ...
 
@@ -133,7 +135,7 @@ class Connection(asyncio.BufferedProtocol):
         self.closed = False
         self._on_close: list[Callable[[], None]] = []
         self._rest = b""
-        self._own: bytearray | None = None
+        self._own: bytearray | mmap.mmap | None = None
         self._own_filled = 0
         self._own_size = 0
         # How large a frame this peer has delivered in full: so much is believed at once the next time.
@@ -369,7 +371,7 @@ class Connection(asyncio.BufferedProtocol):
         elif self.frame_tick < 0:
             self.frame_tick = self._server.tick
 
-    def _answer_own(self, own: bytearray) -> None:
+    def _answer_own(self, own: bytearray | mmap.mmap) -> None:
         """Answer the frame that has filled its own buffer, and give the buffer back."""
         self._own = None
         self._hold_login(-self._login_bytes)
@@ -399,15 +401,13 @@ class Connection(asyncio.BufferedProtocol):
             raise MalformedRequest("the unfinished logins of this address hold partita.login.bytes.per.ip")
         self._login_bytes += count
 
-    def _grow(self, own: bytearray) -> bytearray:
-        # Doubled while it is small. A large one is lengthened in place, which moves pages and copies nothing.
-        step = min(len(own), GROWN_BYTES_MAX, self._own_size - len(own))
-        try:
-            own += bytes(step)
-        except BufferError:  # a transport still holds a view
-            own = own + bytes(step)
-        self._own = own
-        return own
+    def _grow(self, own: bytearray | mmap.mmap) -> bytearray | mmap.mmap:
+        # Doubled while it is small; then it has room for the whole frame at once, of which only what comes is taken.
+        size = self._own_size if 2 * len(own) > GROWN_BYTES_MAX else min(2 * len(own), self._own_size)
+        grown = fresh_block(size)
+        grown[: len(own)] = own
+        self._own = grown
+        return grown
 
     def _answer(self, frame: bytes | memoryview) -> None:
         # `abort` while a run of frames is being answered: the rest of the run must not take effect any more.

@@ -8,6 +8,7 @@ nothing (H12), a frame begun and not finished in 30 s closes it too (H10). Then 
 from __future__ import annotations
 
 import asyncio
+import mmap
 import socket
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
@@ -177,9 +178,9 @@ class Server:
         spare = self._spares.pop() if self._spares else b""
         return spare if isinstance(spare, bytearray) and len(spare) >= size else bytearray(size)
 
-    def give_back(self, buffer: bytearray) -> None:
+    def give_back(self, buffer: bytearray | mmap.mmap) -> None:
         """Keep a buffer for the next large frame, unless someone still looks at its bytes."""
-        if len(self._spares) == SPARES_MAX or len(buffer) > SPARE_BYTES_MAX:
+        if len(self._spares) == SPARES_MAX or len(buffer) > SPARE_BYTES_MAX or not isinstance(buffer, bytearray):
             return
         try:
             buffer.append(buffer.pop())
