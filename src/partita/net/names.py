@@ -112,7 +112,9 @@ def reason(error: Exception) -> str:
 
 
 def _ask_system(host: str, port: int, flags: int) -> list[Address]:
-    found = socket.getaddrinfo(host or None, port, type=socket.SOCK_STREAM, proto=socket.IPPROTO_TCP, flags=flags)
+    # Text is encoded as an international name first, by modules of Python that few processes need.
+    name = host.encode() if flags & socket.AI_NUMERICHOST and host.isascii() else host
+    found = socket.getaddrinfo(name or None, port, type=socket.SOCK_STREAM, proto=socket.IPPROTO_TCP, flags=flags)
     return list(dict.fromkeys((socket.AddressFamily(family), address) for family, _, _, _, address in found))
 
 
