@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from partita.broker.config import BrokerConfig
 from partita.broker.storage.cut import CutsForCopies
+from partita.broker.storage.side_by_side import AT_ONCE, side_by_side
 from partita.broker.storage.store import Store
 from partita.lazy import later
 from partita.log.durability import Durability
@@ -51,15 +52,15 @@ class SyncRound:
         self.error: Exception | None = None
 
     def run(self) -> None:
-        """Run the sync, on any thread. A failure is kept for the callers that wait."""
+        """Run the sync, on any thread; many logs side by side. A failure is kept for the callers that wait."""
         try:
             for chore in self.chores:
                 try:
                     chore()
                 except StorageFull:
                     self.postponed.append(chore)
-            for _, ticket in self.logs:
-                ticket.run()
+            syncs = [ticket.run for _, ticket in self.logs]
+            side_by_side(syncs, "syncing logs", at_once=AT_ONCE if len(syncs) > AT_ONCE else 1)
         except Exception as error:
             self.error = error
 

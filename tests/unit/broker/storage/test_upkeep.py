@@ -6,6 +6,7 @@ import asyncio
 from functools import partial
 from pathlib import Path
 from struct import pack_into
+from threading import Barrier
 
 import pytest
 
@@ -13,8 +14,10 @@ from partita import Broker
 from partita.broker.config import TopicConfig
 from partita.broker.storage import log_store, upkeep
 from partita.broker.storage.log_store import log_config
+from partita.broker.storage.side_by_side import AT_ONCE
 from partita.log.log_config import LogConfig
 from partita.log.partition_log import PartitionLog
+from partita.log.sync_ticket import SyncTicket
 from partita.records.checksum import crc32c
 from support.broker.data_plane import data_plane
 from support.log.logs import at, pairs
@@ -146,3 +149,20 @@ def test_others_have_their_turn_while_many_logs_are_synced(monkeypatch: pytest.M
             return await done  # type: ignore[no-any-return]
 
         assert set(broker.call(synced())) == {0, 2, 4, 6, 8, 9}
+
+
+def test_many_logs_are_synced_side_by_side() -> None:
+    """A stop waits for the sync under way: one after the other, 3,000 logs took 14 s of it, and nothing was said."""
+    meeting = Barrier(AT_ONCE)
+
+    class Meeting:
+        def sync(self) -> None:
+            meeting.wait(60)
+
+    with data_plane() as plane:
+        log = plane.topic("t").partitions[0].log
+        tickets = [SyncTicket([], Meeting(), 0, 0, 0) for _ in range(2 * AT_ONCE)]  # type: ignore[arg-type]  # all a ticket asks of a file
+        work = upkeep.SyncRound([], [(log, ticket) for ticket in tickets])
+        work.run()
+        assert [ticket.error for ticket in tickets] == [None] * len(tickets)
+        assert work.error is None
