@@ -48,7 +48,7 @@ PLACES = {
 WIDE, HIGH = 170, 44
 WHY = {
     (GroupState.EMPTY, GroupState.PREPARING): (["a member joins"], "M210 144 H324", 267, 136),
-    (GroupState.PREPARING, GroupState.EMPTY): (["nobody is left"], "M330 164 H216", 271, 182),
+    (GroupState.PREPARING, GroupState.EMPTY): (["no member is left"], "M330 164 H216", 271, 182),
     (GroupState.PREPARING, GroupState.COMPLETING): (["all have joined,", "or time is up"], "M500 144 H654", 578, 120),
     (GroupState.COMPLETING, GroupState.PREPARING): (["join, leave, silence"], "M660 164 H506", 582, 182),
     (GroupState.COMPLETING, GroupState.STABLE): (["the leader's SyncGroup"], "M760 174 V284", 770, 234),
@@ -119,7 +119,7 @@ def one_poll() -> str:
             parts.append(_arrow(f"M780 {y - 28} V{y - 4}"))
     parts.append(_arrow("M610 424 C580 424 580 270 556 262"))
     parts.append(_arrow("M30 424 C6 400 6 200 24 172", is_back=True))
-    parts.append('<text x="560" y="468" class="small">fetched bytes go into the buffer and wake whoever waits</text>')
+    parts.append('<text x="560" y="468" class="small">fetched bytes go into the buffer and wake waiting polls</text>')
     return _svg(990, 490, "One call of poll, and the I/O thread beside it", parts)
 
 

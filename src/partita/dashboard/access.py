@@ -45,7 +45,9 @@ class Access:
 
     def __post_init__(self) -> None:
         if not self.is_local and not self.token:
-            raise ValueError(f"whoever reaches {self.host} could read every group: give a token as well (--token)")
+            raise ValueError(
+                f"every client that reaches {self.host} could read all groups: give a token as well (--token)"
+            )
 
     @property
     def is_local(self) -> bool:

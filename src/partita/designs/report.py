@@ -19,7 +19,7 @@ COLUMNS = (
 )  # fmt: skip
 IN_MS = frozenset({"settled_ms", "unowned_ms", "two_readers_ms"})
 EXPLAINED = {
-    "zk-partition": "One member loses whoever decides about the group: ZooKeeper in designs 1 and 2, the coordinating"
+    "zk-partition": "One member loses the one that decides: ZooKeeper in designs 1 and 2, the coordinating"
     " node later. It still reaches its data. In design 1 it goes on reading what others have taken over, and after the"
     " connection is back it writes an old offset. In design 2 it only loses its node, so it is told at its next"
     " heartbeat. In the later designs it goes on reading too, as Kafka's own consumer does; its commits are refused.",
