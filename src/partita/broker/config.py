@@ -48,17 +48,21 @@ PER_LISTENER = tuple(
 PARTITA_DEFAULTS: dict[str, Value] = {
     "group.initial.rebalance.delay.ms": 0,
     "offsets.topic.replication.factor": 1,
+    "share.coordinator.state.topic.min.isr": 1,
+    "share.coordinator.state.topic.replication.factor": 1,
     "transaction.state.log.min.isr": 1,
     "transaction.state.log.replication.factor": 1,
 }
 """Deviation: Partita defaults `group.initial.rebalance.delay.ms` to 0, and `offsets.topic.replication.factor`,
-`transaction.state.log.replication.factor` and `transaction.state.log.min.isr` to 1, where Kafka's defaults are 3000, 3,
-3 and 2; `--kafka-defaults` brings these back.
+`transaction.state.log.replication.factor`, `transaction.state.log.min.isr`,
+`share.coordinator.state.topic.replication.factor` and `share.coordinator.state.topic.min.isr` to 1, where Kafka's
+defaults are 3000, 3, 3, 2, 3 and 2; `--kafka-defaults` brings these back.
 
 An embedded broker is mostly alone and mostly in tests, which should not wait for members that never come.
 """
 
-_WITH_LZ4 = frozenset({("compression.type", "lz4"), ("offsets.topic.compression.codec", 3)})
+_CODECS = ("offsets.topic.compression.codec", "share.coordinator.state.topic.compression.codec")
+_WITH_LZ4 = frozenset({("compression.type", "lz4"), *((name, 3) for name in _CODECS)})
 """Settings that make the broker compress with lz4, which is a package of its own."""
 _TIMES = ("session.timeout.ms", "heartbeat.interval.ms", "assignment.interval.ms")
 _WITHIN_BOUNDS = (
@@ -308,12 +312,12 @@ class BrokerConfig(_Settings):
         self._listeners.append(listener)
 
     def _check_together(self) -> None:
-        codec = self.int("offsets.topic.compression.codec")
-        if not 0 <= codec < len(CODEC_NAMES):
-            raise ConfigError(
-                f"offsets.topic.compression.codec {codec} must be one of "
-                + ", ".join(f"{number} ({name})" for number, name in enumerate(CODEC_NAMES))
-            )
+        for name in _CODECS:
+            if not 0 <= self.int(name) < len(CODEC_NAMES):
+                raise ConfigError(
+                    f"{name} {self.int(name)} must be one of "
+                    + ", ".join(f"{number} ({codec})" for number, codec in enumerate(CODEC_NAMES))
+                )
         low, high = self.int("group.min.session.timeout.ms"), self.int("group.max.session.timeout.ms")
         if low > high:
             raise ConfigError(f"group.min.session.timeout.ms {low} must be at most group.max.session.timeout.ms {high}")

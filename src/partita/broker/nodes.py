@@ -20,6 +20,7 @@ from partita.broker.storage.store import Store
 from partita.broker.topics.catalogue import (
     NO_LEADER,
     OFFSETS_TOPIC,
+    SHARE_STATE_TOPIC,
     TRANSACTION_TOPIC,
     Partition,
     Topic,
@@ -164,6 +165,27 @@ class Cluster:
         }
         count = self.config.int("transaction.state.log.num.partitions")
         return self.create_topic(TRANSACTION_TOPIC, count, replication, settings)
+
+    def ensure_share_state_topic(self) -> Topic | None:
+        """Return `__share_group_state`; create it if it does not exist.
+
+        None while fewer nodes are alive than `share.coordinator.state.topic.replication.factor` asks for.
+        """
+        topic = self.catalogue.get(SHARE_STATE_TOPIC)
+        if topic is not None:
+            return topic
+        replication = self.config.int("share.coordinator.state.topic.replication.factor")
+        if replication > len(self.alive):
+            return None
+        settings: dict[str, Value] = {
+            "cleanup.policy": ("delete",),
+            "compression.type": "producer",
+            "min.insync.replicas": self.config.int("share.coordinator.state.topic.min.isr"),
+            "retention.ms": -1,
+            "segment.bytes": self.config.int("share.coordinator.state.topic.segment.bytes"),
+        }
+        count = self.config.int("share.coordinator.state.topic.num.partitions")
+        return self.create_topic(SHARE_STATE_TOPIC, count, replication, settings)
 
     def missing_nodes(self, count: int) -> str:
         """Why `count` nodes are too few for `__consumer_offsets`; empty text where they suffice."""

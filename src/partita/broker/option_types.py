@@ -153,6 +153,15 @@ class BrokerOptions(TypedDict, total=False):
     sasl_server_callback_handler_class: str | None
     sasl_server_max_receive_size: int
     security_inter_broker_protocol: str
+    share_coordinator_cold_partition_snapshot_interval_ms: int
+    share_coordinator_load_buffer_size: int
+    share_coordinator_snapshot_update_records_per_snapshot: int
+    share_coordinator_state_topic_compression_codec: int
+    share_coordinator_state_topic_min_isr: int
+    share_coordinator_state_topic_num_partitions: int
+    share_coordinator_state_topic_prune_interval_ms: int
+    share_coordinator_state_topic_replication_factor: int
+    share_coordinator_state_topic_segment_bytes: int
     socket_request_max_bytes: int
     ssl_allow_dn_changes: bool
     ssl_cipher_suites: str | Iterable[str]

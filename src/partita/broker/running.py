@@ -24,7 +24,7 @@ from partita.broker.requests.group_trace import GroupTrace
 from partita.broker.requests.injected_faults import Faults
 from partita.broker.security.login_log import LoginLog
 from partita.broker.storage.store import Store
-from partita.broker.topics.catalogue import OFFSETS_TOPIC, TRANSACTION_TOPIC
+from partita.broker.topics.catalogue import INTERNAL_TOPICS
 from partita.broker.wire.contract import Answerer
 from partita.broker.wire.listeners import Endpoint, Listener
 from partita.broker.wire.server import Server
@@ -131,7 +131,7 @@ class RunningBroker:
             await self._listen(node, [listener.of_node(index) for listener in listeners])
         cluster.elect_for_orphans()
         cluster.is_running = True
-        if any(cluster.catalogue.get(name) is not None for name in (OFFSETS_TOPIC, TRANSACTION_TOPIC)):
+        if any(cluster.catalogue.get(name) is not None for name in INTERNAL_TOPICS):
             cluster.loop.call_soon(self._load_groups)
         else:
             cluster.loop.call_later(WARM_UP_AFTER_SECONDS, self._load_groups)
@@ -144,7 +144,7 @@ class RunningBroker:
     def health(self) -> measuring_health.Health:
         """Return the health of the process, for supervisors."""
         catalogue = self.cluster.catalogue
-        has_topics = any(catalogue.get(name) is not None for name in (OFFSETS_TOPIC, TRANSACTION_TOPIC))
+        has_topics = any(catalogue.get(name) is not None for name in INTERNAL_TOPICS)
         shards = self.services.shard_states()
         return measuring_health.health_of(
             self.cluster.store.failure, shards, is_closing=self.is_closing, loads_soon=has_topics and not shards

@@ -146,10 +146,12 @@ def test_names_may_have_underscores_and_values_may_be_text() -> None:
     assert parse(TOPIC_OPTIONS["compression.gzip.level"], "-1") == -1
 
 
-def test_only_four_defaults_differ_from_kafkas() -> None:
+def test_only_defaults_for_many_brokers_differ_from_kafkas() -> None:
     assert BrokerConfig().differs_from_kafka() == {
         "group.initial.rebalance.delay.ms": 0,
         "offsets.topic.replication.factor": 1,
+        "share.coordinator.state.topic.min.isr": 1,
+        "share.coordinator.state.topic.replication.factor": 1,
         "transaction.state.log.min.isr": 1,
         "transaction.state.log.replication.factor": 1,
     }

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from partita.broker.security.delegation_tokens import DelegationTokens
     from partita.broker.security.guards import Guards
     from partita.broker.security.users import Users
+    from partita.broker.share_states.coordinators import ShareStates
     from partita.broker.topics.catalogue import TopicCatalogue
     from partita.broker.transactions.coordinators import TransactionCoordinators
     from partita.broker.wire.contract import ConnectionHandle
@@ -133,6 +134,11 @@ class RequestContext:
     def transactions(self) -> TransactionCoordinators:
         """The transaction coordinators of all nodes."""
         return self.services.transactions()
+
+    @property
+    def share_states(self) -> ShareStates:
+        """The share coordinators of all nodes."""
+        return self.services.share_states()
 
     @property
     def long_polls(self) -> LongPolls:

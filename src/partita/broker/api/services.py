@@ -16,7 +16,7 @@ from partita.broker.config import BrokerConfig, ConfigError
 from partita.broker.counts import Traffic
 from partita.broker.nodes import Cluster
 from partita.broker.storage.upkeep import Upkeep
-from partita.broker.topics.catalogue import OFFSETS_TOPIC, TRANSACTION_TOPIC, Partition, Topic
+from partita.broker.topics.catalogue import OFFSETS_TOPIC, SHARE_STATE_TOPIC, TRANSACTION_TOPIC, Partition, Topic
 from partita.broker.wire.turns import Turns
 from partita.lazy import Lazy, later
 from partita.secret import Secret
@@ -32,6 +32,8 @@ if TYPE_CHECKING:
     from partita.broker.security import delegation_tokens
     from partita.broker.security import users as login_users
     from partita.broker.security.guards import Guards
+    from partita.broker.share_states import coordinators as share_coordinators
+    from partita.broker.share_states.coordinators import ShareStates
     from partita.broker.transactions import coordinators as transaction_coordinators
     from partita.broker.transactions import marker_writing
     from partita.broker.transactions.coordinators import TransactionCoordinators
@@ -48,6 +50,7 @@ else:
     rights = later("partita.broker.permits.rights")
     delegation_tokens = later("partita.broker.security.delegation_tokens")
     server_side = later("partita.assignors.server_side")
+    share_coordinators = later("partita.broker.share_states.coordinators")
     transaction_coordinators = later("partita.broker.transactions.coordinators")
 
 BUILT_IN_ASSIGNORS = ("uniform", "range")
@@ -91,6 +94,8 @@ class Services:
             )
         )
         """The shards of the transaction coordinator of every node."""
+        self.share_states = Lazy(lambda: share_coordinators.ShareStates(cluster))
+        """The shards of the share coordinator of every node."""
         self.users = Lazy(lambda: login_users.Users(cluster.catalogue, users))
         """The users who may log in with a password."""
         self.delegation_tokens = Lazy(
@@ -147,9 +152,10 @@ class Services:
         groups, offsets = self.groups(), self.cluster.catalogue.get(OFFSETS_TOPIC)
         if offsets is not None:
             groups.lead_all(offsets)
-        states = self.cluster.catalogue.get(TRANSACTION_TOPIC)
-        if states is not None:
-            self.transactions().lead_all(states)
+        for name, coordinators in ((TRANSACTION_TOPIC, self.transactions), (SHARE_STATE_TOPIC, self.share_states)):
+            states = self.cluster.catalogue.get(name)
+            if states is not None:
+                coordinators().lead_all(states)
 
     def resign_groups(self) -> None:
         """Give up every group and transactional id: waiting clients get NOT_COORDINATOR."""
@@ -189,9 +195,13 @@ class Services:
         if self.delegation_tokens.made is not None:
             self.delegation_tokens.made.sweep()
 
-    def _coordinators(self) -> list[Coordinators | TransactionCoordinators]:
-        """The shards of transactions and of groups, of each if a request has asked for one yet."""
-        found: tuple[Coordinators | TransactionCoordinators | None, ...] = (self.transactions.made, self.groups.made)
+    def _coordinators(self) -> list[Coordinators | TransactionCoordinators | ShareStates]:
+        """The shards of transactions, share partitions and groups, of each if a request has asked for one yet."""
+        found: tuple[Coordinators | TransactionCoordinators | ShareStates | None, ...] = (
+            self.transactions.made,
+            self.share_states.made,
+            self.groups.made,
+        )
         return [made for made in found if made is not None]
 
     def _leadership_changed(self, partition: Partition) -> None:
@@ -199,6 +209,8 @@ class Services:
             self.groups().leadership_changed(partition)
         elif partition.topic.name == TRANSACTION_TOPIC:
             self.transactions().leadership_changed(partition)
+        elif partition.topic.name == SHARE_STATE_TOPIC:
+            self.share_states().leadership_changed(partition)
         if self.long_polls.made is not None:
             self.long_polls.made.leader_changed(partition)
 
@@ -207,12 +219,18 @@ class Services:
             self.groups().lead_all(topic)
         elif topic.name == TRANSACTION_TOPIC:
             self.transactions().lead_all(topic)
+        elif topic.name == SHARE_STATE_TOPIC:
+            self.share_states().lead_all(topic)
 
     def _deleted(self, topics: list[Topic]) -> None:
         if any(topic.name == OFFSETS_TOPIC for topic in topics):
             self.groups().resign_all()
         if self.transactions.made is not None and any(topic.name == TRANSACTION_TOPIC for topic in topics):
             self.transactions.made.resign_all()
+        if self.share_states.made is not None:
+            if any(topic.name == SHARE_STATE_TOPIC for topic in topics):
+                self.share_states.made.resign_all()
+            self.share_states.made.topics_deleted()
         names = [topic.name for topic in topics]
         if self.cluster.catalogue.get(OFFSETS_TOPIC) is not None:
             self.groups().topics_deleted(names)

@@ -48,8 +48,9 @@ def may_act_as_broker(ctx: RequestContext) -> bool:
 
     With an authorizer its rights decide, and were looked at before.
 
-    Deviation: Partita without an authorizer accepts WriteTxnMarkers, and AddPartitionsToTxn from version 4 on, from the
-    same machine alone, where Kafka accepts them from every client.
+    Deviation: Partita without an authorizer accepts WriteTxnMarkers, AddPartitionsToTxn from version 4 on, and the
+    requests that read and write the state of share partitions from the same machine alone, where Kafka accepts them
+    from every client.
     """
     if ctx.rights is not None:
         return True

@@ -1,7 +1,7 @@
-"""FindCoordinator: which node leads the partition that a group, or a transactional id, hashes to.
+"""FindCoordinator: which node leads the partition that a group, a transactional id, or a share partition hashes to.
 
-They are in `__consumer_offsets` and in `__transaction_state`. The first question makes the topic, unless fewer nodes
-are alive than it needs replicas. (Kafka: KafkaApis, AutoTopicCreationManager.)
+They are in `__consumer_offsets`, `__transaction_state` and `__share_group_state`. The first question makes the topic,
+unless fewer nodes are alive than it needs replicas. (Kafka: KafkaApis, AutoTopicCreationManager.)
 
 Deviation: Partita creates the coordinator's topic with the first FindCoordinator and answers it at once, where Kafka
 answers COORDINATOR_NOT_AVAILABLE and clients ask again after up to 1 s; `--kafka-defaults` does the same.
@@ -9,12 +9,13 @@ answers COORDINATOR_NOT_AVAILABLE and clients ask again after up to 1 s; `--kafk
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, NamedTuple
 
 from partita.broker.api.context import Answer, RequestContext, Steps
-from partita.broker.api.needs import REFUSED_WITH, Checked, NeedsEach, Verdict, refused
+from partita.broker.api.needs import REFUSED_WITH, Checked, Needs, NeedsEach, Verdict, refused
 from partita.broker.api.served import Errors, Served
-from partita.broker.topics.catalogue import OFFSETS_TOPIC, TRANSACTION_TOPIC, Partition
+from partita.broker.topics.catalogue import OFFSETS_TOPIC, SHARE_STATE_TOPIC, TRANSACTION_TOPIC, Partition
 from partita.protocol.error_codes import ErrorCode
 from partita.protocol.messages.find_coordinator import Coordinator, FindCoordinatorRequest, FindCoordinatorResponse
 from partita.security.rights.operations import Operation, ResourceType
@@ -26,13 +27,17 @@ API = Served(
     FindCoordinatorRequest,
     rights=(
         Checked(
-            "DESCRIBE on each GROUP or TRANSACTIONAL_ID", "GROUP_ or TRANSACTIONAL_ID_AUTHORIZATION_FAILED for the key"
+            "DESCRIBE on each GROUP or TRANSACTIONAL_ID; for share partitions CLUSTER_ACTION CLUSTER",
+            "GROUP_, TRANSACTIONAL_ID_ or CLUSTER_AUTHORIZATION_FAILED for the key",
         ),
     ),
     errors=Errors(fields={"error_message": "", "node_id": -1, "port": -1}),
 )
 
-GROUP, TRANSACTION = 0, 1
+GROUP, TRANSACTION, SHARE = 0, 1, 2
+_SHARE_FROM = 6
+_TOPIC_ID = re.compile(r"[A-Za-z0-9_-]{22}").fullmatch
+_NUMBER = re.compile(r"[+-]?[0-9]{1,10}").fullmatch
 _NOT_AVAILABLE_TEXT = "The coordinator is not available."
 
 
@@ -68,19 +73,25 @@ def _rows(ctx: RequestContext, keys: list[str], key_type: int) -> Steps[FindCoor
     return FindCoordinatorResponse(coordinators=rows)
 
 
-_NO_SUCH_TYPE = Found(ErrorCode.INVALID_REQUEST)
+_INVALID = Found(ErrorCode.INVALID_REQUEST)
 _NOT_AVAILABLE = Found(ErrorCode.COORDINATOR_NOT_AVAILABLE)
 
 
 def _find(ctx: RequestContext, key: str, key_type: int) -> Found:
-    if key_type not in (GROUP, TRANSACTION):
-        return _NO_SUCH_TYPE
+    if key_type not in (GROUP, TRANSACTION, SHARE):
+        return _INVALID
+    if key_type == SHARE and (ctx.version < _SHARE_FROM or not _names_share_partition(key)):
+        return _INVALID
     cluster = ctx.cluster
     partition: Partition | None
     if key_type == GROUP:
         is_new = cluster.catalogue.get(OFFSETS_TOPIC) is None
         cluster.ensure_offsets_topic()
         partition = ctx.groups.partition_of(key)
+    elif key_type == SHARE:
+        is_new = cluster.catalogue.get(SHARE_STATE_TOPIC) is None
+        cluster.ensure_share_state_topic()
+        partition = ctx.share_states.partition_of(key)
     else:
         is_new = cluster.catalogue.get(TRANSACTION_TOPIC) is None
         cluster.ensure_transaction_topic()
@@ -91,6 +102,16 @@ def _find(ctx: RequestContext, key: str, key_type: int) -> Found:
     if node is None or not node.is_alive:
         return _NOT_AVAILABLE
     return Found(ErrorCode.NONE, node.node_id, *ctx.endpoint(node))
+
+
+def _names_share_partition(key: str) -> bool:
+    """Whether the key is group:topicId:partition; the group may hold colons."""
+    group_id, *rest = key.rsplit(":", 2)
+    return bool(group_id) and len(rest) == 2 and _TOPIC_ID(rest[0]) is not None and _is_int32(rest[1])
+
+
+def _is_int32(text: str) -> bool:
+    return _NUMBER(text) is not None and -(1 << 31) <= int(text) < 1 << 31
 
 
 def _row(key: str, found: Found) -> Coordinator:
@@ -107,6 +128,8 @@ def _text(code: ErrorCode) -> str:
 
 def check_rights(asking: Asking, request: FindCoordinatorRequest) -> Verdict | None:
     """Each key needs DESCRIBE on the group or the transactional id that it names."""
+    if request.key_type == SHARE and asking.version:
+        return _BROKER(asking, request)
     each = {0: _GROUP_KEYS, 1: _TRANSACTION_KEYS}.get(request.key_type if asking.version else 0)
     if each is None:
         return None
@@ -117,5 +140,7 @@ def check_rights(asking: Asking, request: FindCoordinatorRequest) -> Verdict | N
 
 
 _GROUP_KEYS = NeedsEach(Operation.DESCRIBE, ResourceType.GROUP, "coordinator_keys", "coordinators")
+
+_BROKER = Needs(Operation.CLUSTER_ACTION, ResourceType.CLUSTER)
 
 _TRANSACTION_KEYS = NeedsEach(Operation.DESCRIBE, ResourceType.TRANSACTIONAL_ID, "coordinator_keys", "coordinators")

@@ -24,7 +24,8 @@ if TYPE_CHECKING:
 
 OFFSETS_TOPIC = "__consumer_offsets"
 TRANSACTION_TOPIC = "__transaction_state"
-INTERNAL_TOPICS = frozenset({OFFSETS_TOPIC, TRANSACTION_TOPIC, "__share_group_state"})
+SHARE_STATE_TOPIC = "__share_group_state"
+INTERNAL_TOPICS = frozenset({OFFSETS_TOPIC, TRANSACTION_TOPIC, SHARE_STATE_TOPIC})
 NO_LEADER = -1
 _LEGAL = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-")
 _PRODUCER_ID_BLOCK = 1000
@@ -69,7 +70,7 @@ class Partition:
                 self.topic.topic_id,
                 self.index,
                 self.topic.config,
-                is_group_log=self.topic.name in (OFFSETS_TOPIC, TRANSACTION_TOPIC),
+                is_group_log=self.topic.is_internal,
                 description=self._description,
             )
         return self._log
