@@ -46,6 +46,8 @@ class Plan(NamedTuple, Generic[Owner]):
     added: frozenset[Key] = frozenset()
     is_final: bool = False
     """The session is over: what the member holds in its partitions is to be released."""
+    is_new: bool = False
+    """The session has begun with this request."""
 
 
 class ShareSessions(Generic[Owner]):
@@ -94,7 +96,7 @@ class ShareSessions(Generic[Owner]):
         self._change(session, added, forgotten)
         fetched = session.rotated()
         _count_up(session)
-        return Plan(session, fetched, frozenset(added))
+        return Plan(session, fetched, frozenset(added), is_new=epoch == INITIAL_EPOCH)
 
     def acknowledge(self, member: Member, epoch: int) -> Plan[Owner] | ErrorCode:
         """A ShareAcknowledge, or the end of a session by either request."""

@@ -150,3 +150,12 @@ def test_the_start_passes_only_what_is_stored() -> None:
     assert (write.start, write.completed, one.flight.start) == (0, 5, 0)
     one.stored(write)
     assert (one.flight.start, one.flight.completed) == (5, 0)
+
+
+@pytest.mark.case("SG-E10")
+def test_an_aborted_transaction_larger_than_all_locks_is_passed() -> None:
+    one = partition(Limits(record_locks=100))
+    log = [LogBatch(base, base + 59, is_aborted=True) for base in (0, 60)]
+    assert acquire(one, log=log[:1]) == []
+    assert acquire(one, log=log[1:]) == []
+    assert (one.flight.start, one.can_acquire) == (120, True)

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from partita.broker.security.delegation_tokens import DelegationTokens
     from partita.broker.security.guards import Guards
     from partita.broker.security.users import Users
+    from partita.broker.share.node import ShareNode
     from partita.broker.share_states.coordinators import ShareStates
     from partita.broker.topics.catalogue import TopicCatalogue
     from partita.broker.transactions.coordinators import TransactionCoordinators
@@ -149,6 +150,13 @@ class RequestContext:
     def fetch_sessions(self) -> FetchSessions:
         """The fetch sessions of this node."""
         return self.services.fetch_sessions(self.node.node_id)
+
+    @property
+    def share(self) -> ShareNode:
+        """The share groups of this node, where they are served."""
+        node = self.services.share_node(self.node.node_id)
+        assert node is not None, "the handler has asked whether share groups are served"
+        return node
 
     @property
     def users(self) -> Users:

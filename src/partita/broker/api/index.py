@@ -59,6 +59,8 @@ INDEX: tuple[tuple[int, str, tuple[int, int], int], ...] = (
     (69, "consumer_group_describe", (0, 1), 0),
     (74, "list_config_resources", (0, 1), 0),
     (75, "describe_topic_partitions", (0, 0), 0),
+    (78, "share_fetch", (1, 2), 1),
+    (79, "share_acknowledge", (1, 2), 1),
     (83, "initialize_share_group_state", (0, 0), 0),
     (84, "read_share_group_state", (0, 0), 0),
     (85, "write_share_group_state", (0, 1), 0),

@@ -26,12 +26,17 @@ if TYPE_CHECKING:
     from partita.assignors.interface import Assignor
     from partita.broker.beside import one_at_a_time, sliced_thread, workers
     from partita.broker.groups import coordinators as group_coordinators
+    from partita.broker.groups import settings as group_settings
     from partita.broker.groups.coordinators import Coordinators
     from partita.broker.permits import quotas, rights
     from partita.broker.reading import fetch_sessions, long_polls
     from partita.broker.security import delegation_tokens
     from partita.broker.security import users as login_users
     from partita.broker.security.guards import Guards
+    from partita.broker.share import led as share_led
+    from partita.broker.share import node as share_nodes
+    from partita.broker.share import settings as share_settings
+    from partita.broker.share.persister import Persister
     from partita.broker.share_states import coordinators as share_coordinators
     from partita.broker.share_states.coordinators import ShareStates
     from partita.broker.transactions import coordinators as transaction_coordinators
@@ -48,6 +53,10 @@ else:
     fetch_sessions = later("partita.broker.reading.fetch_sessions")
     long_polls = later("partita.broker.reading.long_polls")
     rights = later("partita.broker.permits.rights")
+    group_settings = later("partita.broker.groups.settings")
+    share_led = later("partita.broker.share.led")
+    share_nodes = later("partita.broker.share.node")
+    share_settings = later("partita.broker.share.settings")
     delegation_tokens = later("partita.broker.security.delegation_tokens")
     server_side = later("partita.assignors.server_side")
     share_coordinators = later("partita.broker.share_states.coordinators")
@@ -81,6 +90,10 @@ class Services:
         if QUOTA_KIND in cluster.catalogue.kept:
             self.make_quotas()
         self._fetch_sessions: dict[int, fetch_sessions.FetchSessions] = {}
+        self.persister: Persister | None = None
+        """Where the state of share groups is kept; None where they are not served."""
+        self.share_nodes: dict[int, share_nodes.ShareNode] = {}
+        """The share groups of each node that was asked about one."""
 
         given = tuple(assignors)
         server_assignors = Lazy(lambda: _assignors_of(cluster.config, given))
@@ -142,6 +155,20 @@ class Services:
             sessions = self._fetch_sessions[node_id] = fetch_sessions.FetchSessions(slots, work_off=self.turns.work_off)
         return sessions
 
+    def share_node(self, node_id: int) -> share_nodes.ShareNode | None:
+        """The share groups of one node; None where they are not served."""
+        node = self.share_nodes.get(node_id)
+        if node is None and self.persister is not None:
+            cluster = self.cluster
+            shell = share_led.Shell(cluster.loop, cluster.clock, self.persister, self.long_polls().look_again)
+            settings = share_settings.ShareSettings(self._group_setting, cluster.clock)
+            node = self.share_nodes[node_id] = share_nodes.ShareNode(shell, settings)
+        return node
+
+    def _group_setting(self, group_id: str, name: str) -> int | str:
+        own = group_settings.settings_of(self.cluster.catalogue, group_id)
+        return group_settings.in_force(self.cluster.config, own, name)
+
     def follow_topics(self) -> None:
         """From now on react to topics being created and deleted."""
         self.cluster.catalogue.on_created(self._created)
@@ -186,12 +213,17 @@ class Services:
     def node_stopped(self, node_id: int) -> None:
         """Forget agreements of clients with a node that is gone."""
         self._fetch_sessions.pop(node_id, None)
+        node = self.share_nodes.pop(node_id, None)
+        if node is not None:
+            node.stop()
 
     def clock_jumped(self) -> None:
         """Run the work that is due at the clock's new time."""
         for made in (*self._coordinators(), self.long_polls.made):
             if made is not None:
                 made.clock_jumped()
+        for node in self.share_nodes.values():
+            node.clock_jumped()
         if self.delegation_tokens.made is not None:
             self.delegation_tokens.made.sweep()
 
@@ -211,8 +243,14 @@ class Services:
             self.transactions().leadership_changed(partition)
         elif partition.topic.name == SHARE_STATE_TOPIC:
             self.share_states().leadership_changed(partition)
+        self._not_as_before(partition)
+
+    def _not_as_before(self, partition: Partition) -> None:
+        """A partition has another leader, or is gone: requests that wait on it look again."""
+        for node in self.share_nodes.values():
+            node.changed(partition.topic.topic_id, partition.index)
         if self.long_polls.made is not None:
-            self.long_polls.made.leader_changed(partition)
+            self.long_polls.made.look_again(partition)
 
     def _created(self, topic: Topic) -> None:
         if topic.name == OFFSETS_TOPIC:
@@ -236,10 +274,9 @@ class Services:
             self.groups().topics_deleted(names)
         else:
             self.cluster.catalogue.offsets_forgotten(names)
-        if self.long_polls.made is not None:
-            for topic in topics:
-                for partition in topic.partitions:
-                    self.long_polls.made.leader_changed(partition)
+        for topic in topics:
+            for partition in topic.partitions:
+                self._not_as_before(partition)
 
 
 def _assignors_of(config: BrokerConfig, given: Sequence[Assignor]) -> Mapping[str, Assignor]:

@@ -190,8 +190,11 @@ class LongPolls:
                 if log is not None:
                     log.unwatch(watched.notify)
 
-    def leader_changed(self, partition: Partition) -> None:
-        """Have the requests that wait on this partition look again: it has another leader, or is gone."""
+    def look_again(self, partition: Partition) -> None:
+        """Have the requests that wait on this partition look again, though its log did not move.
+
+        It has another leader, is gone, or a share group has records of it to give again.
+        """
         watched = self._watched.get(partition)
         if watched is not None:
             watched.notify()

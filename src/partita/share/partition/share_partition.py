@@ -63,6 +63,9 @@ class SharePartition:
         acquired = Acquiring(self.flight, wish, limits, read, fetch_offset, deadline_ms).run()
         if acquired:
             self._lock_until(deadline_ms)
+        elif not self.can_acquire:
+            # Kafka stays here for good when an aborted transaction fills all there may be in flight.
+            self.flight.advance()
         return acquired
 
     def acknowledge(self, member: str, verdicts: Sequence[Acknowledgement], now_ms: int) -> Write | ErrorCode | None:

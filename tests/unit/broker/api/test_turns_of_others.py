@@ -19,6 +19,7 @@ from partita.broker.api.context import AT_ONCE, RequestContext, handled
 from partita.protocol.primitives import Message
 from partita.security.principals import KafkaPrincipal
 from support.broker.data_plane import DataPlane, data_plane
+from support.share.persister import MemoryPersister
 
 WIDE = AT_ONCE + 50
 Path = tuple[str, ...]
@@ -35,6 +36,8 @@ IN_ONE_STEP = {
     ("ConsumerGroupHeartbeat", "topic_partitions.partitions"): BY_A_SHARD,
     ("Fetch", "forgotten_topics_data"): "one look-up each, of a session that nobody else sees",
     ("Fetch", "forgotten_topics_data.partitions"): "one look-up each, of a session that nobody else sees",
+    ("ShareFetch", "topics.partitions.acknowledgement_batches.acknowledge_types"): "one comparison each",
+    ("ShareAcknowledge", "topics.partitions.acknowledgement_batches.acknowledge_types"): "one comparison each",
     ("ListGroups", "states_filter"): AS_A_SET,
     ("ListGroups", "types_filter"): AS_A_SET,
     ("ListTransactions", "state_filters"): AS_A_SET,
@@ -66,6 +69,7 @@ def plane() -> Iterator[DataPlane]:
         "delegation.token.secret.key": "secret",
     }
     with data_plane(**settings) as made:
+        made.services.persister = MemoryPersister()
         yield made
 
 
