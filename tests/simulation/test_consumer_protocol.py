@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from partita.assignors.uniform import UniformAssignor
+from partita.assignors.server_side import UniformAssignor
 from partita.broker.groups.reply_gate import ReplyGate
 from partita.consumer.group.reconciliation import Reconciliation
 from partita.group.consumer_group import change, conversion, heartbeat, leaving, outcomes, timers
@@ -24,8 +24,7 @@ from partita.group.records.consumer_group import NO_PARTITIONS, MemberState
 from partita.protocol.error_codes import ErrorCode
 from partita.sim.fault_plan import CONSUMER, MIXED, PROTOCOLS, draw, with_protocol
 from partita.sim.run import Verdict, run_plan, simulate
-from partita.sim.world.dice import Dice
-from partita.sim.world.trace import Trace
+from partita.sim.world.world import Dice, Trace
 
 SEEDS_MAX = 25
 LIVELY: dict[str, Any] = {

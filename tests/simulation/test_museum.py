@@ -13,9 +13,8 @@ from partita.sim.clients.consumer import SimConsumer
 from partita.sim.fault_plan import Plan, draw
 from partita.sim.run import run_plan
 from partita.sim.simulation import Simulation
-from partita.sim.world.dice import Dice
 from partita.sim.world.network import Way
-from partita.sim.world.trace import Trace
+from partita.sim.world.world import Dice, Trace
 
 
 def plan(**shape: object) -> Plan:

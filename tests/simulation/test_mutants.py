@@ -32,8 +32,7 @@ from partita.protocol.error_codes import ErrorCode
 from partita.sim.clients.application import Application
 from partita.sim.fault_plan import draw
 from partita.sim.run import run_plan
-from partita.sim.world.dice import Dice
-from partita.sim.world.trace import Trace
+from partita.sim.world.world import Dice, Trace
 
 SEEDS_MAX = 40
 LIVELY: dict[str, Any] = {

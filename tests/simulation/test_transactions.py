@@ -27,8 +27,7 @@ from partita.sim.transactions.plan import KINDS, Plan, draw
 from partita.sim.transactions.progress import ProgressRules
 from partita.sim.transactions.simulation import Simulation
 from partita.sim.transactions.stage import PARTITIONS
-from partita.sim.world.dice import Dice
-from partita.sim.world.trace import Trace
+from partita.sim.world.world import Dice, Trace
 from partita.transactions import end, shard
 from partita.transactions.contract import Reply, SendMarkers
 from partita.transactions.coordinator import TransactionCoordinator

@@ -22,7 +22,7 @@ from partita.broker.storage.store import Store
 from partita.broker.topics.catalogue import OFFSETS_TOPIC
 from partita.broker.wire.listeners import PLAINTEXT, PORT_MAX, Endpoint, Listener, listeners
 from partita.lazy import later
-from partita.log.durability import Durability
+from partita.log.log_config import Durability
 from partita.log.storage import StorageError
 
 TYPE_CHECKING = False

@@ -14,14 +14,10 @@ from contextlib import suppress
 from itertools import islice
 from typing import TYPE_CHECKING, Any, TextIO
 
-from partita.lazy import later
-
 if TYPE_CHECKING:
-    from partita.group import notes as group_notes
+    from partita.group.notes import Note as GroupNote
     from partita.now import Clock
     from partita.transactions.notes import Note as TransactionNote
-else:
-    group_notes = later("partita.group.notes")
 
 KEPT = 10_000
 KEPT_WITH_MEMBERS = 500
@@ -51,16 +47,17 @@ class Notes:
         """Also append every note to this file, one JSON object a line."""
         self._file = open(path, "a", encoding="utf-8")  # noqa: SIM115 - closed in close()
 
-    def publish(self, notes: tuple[group_notes.Note | TransactionNote, ...]) -> None:
+    def publish(self, notes: tuple[GroupNote | TransactionNote, ...]) -> None:
         """Take what a coordinator's step noted."""
         for note in notes:
-            if not isinstance(note, group_notes.MemberRefused) or self._is_news(note):
-                self._add(as_json(note))
+            plain = as_json(note)
+            if plain["note"] != "MemberRefused" or self._is_news(plain):
+                self._add(plain)
 
-    def _is_news(self, note: group_notes.MemberRefused) -> bool:
+    def _is_news(self, note: dict[str, Any]) -> bool:
         """Whether this refusal was not noted lately: clients that are refused try again and again."""
-        what = (note.group_id, note.group_instance_id or note.client_id, note.error)
-        second = note.wall_ms // 1000
+        what = (note["group_id"], note["group_instance_id"] or note["client_id"], note["error"])
+        second = note["wall_ms"] // 1000
         if second - self._refused.get(what, -REFUSED_EVERY_S) < REFUSED_EVERY_S:
             return False
         if len(self._refused) >= REFUSALS_MAX:
@@ -144,7 +141,7 @@ class Notes:
                 file.close()
 
 
-def as_json(note: group_notes.Note | TransactionNote) -> dict[str, Any]:
+def as_json(note: GroupNote | TransactionNote) -> dict[str, Any]:
     """Return the note as plain values, with its kind under `note`."""
     return {
         "note": type(note).__name__,

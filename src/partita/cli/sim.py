@@ -18,12 +18,12 @@ if TYPE_CHECKING:
     from partita.sim import fault_plan
     from partita.sim import moves as sim_moves
     from partita.sim import run as sim_run
-    from partita.sim.world import trace as sim_trace
+    from partita.sim.world import world as sim_trace
 else:
     fault_plan = later("partita.sim.fault_plan")
     sim_moves = later("partita.sim.moves")
     sim_run = later("partita.sim.run")
-    sim_trace = later("partita.sim.world.trace")
+    sim_trace = later("partita.sim.world.world")
 
 
 @dataclass(frozen=True, slots=True)

@@ -39,8 +39,7 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
 
-from partita.log.durability import OS_SYNC_BYTES, Durability, next_sync_ms
-from partita.log.log_config import LogConfig
+from partita.log.log_config import OS_SYNC_BYTES, Durability, LogConfig, next_sync_ms
 from partita.log.producer_state import Aborted, BatchFacts, Guard, Refusal, note_batch, read_marker
 from partita.log.recovery import Chore, Recovered, base_offsets, keep_marked, rebuild_states, recover
 from partita.log.retention import deletable_count

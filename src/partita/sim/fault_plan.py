@@ -1,14 +1,11 @@
-"""The faults of a simulation: each run draws a few kinds of fault, their rates, and the shape of the run.
-
-Rates differ from run to run and most kinds are absent from most runs, because an even mixture never shows much of one
-fault with a little of another. Faults like to come at the very tick of a deadline, or beside it.
-"""
+"""The plan of a simulation of groups: each run draws a few kinds of fault, their rates, and the shape of the run."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 
-from partita.sim.world.dice import Dice
+from partita.sim.world.faults import FaultPlan, draw_kinds, draw_rates
+from partita.sim.world.world import Dice
 
 KINDS = (
     "close_connection",
@@ -33,7 +30,7 @@ CLASSIC, CONSUMER, MIXED = PROTOCOLS = ("classic", "consumer", "mixed")
 
 
 @dataclass(frozen=True)
-class Plan:
+class Plan(FaultPlan):
     """The whole configuration of a run, drawn from its seed and printed with it."""
 
     clients: int
@@ -56,8 +53,6 @@ class Plan:
     load_ms: int
     cleans: bool
     join_version: int
-    faults: tuple[tuple[str, int], ...]
-    """Kinds, and the mean milliseconds between two of each."""
     stranger_ms: int = 0
     """The mean milliseconds between two requests that say what is no longer true; 0: none come."""
     keeper_ms: int = 0
@@ -87,12 +82,6 @@ class Plan:
             return dice.choice((CLASSIC, CONSUMER))
         return CONSUMER if sum(ms >= change for change in self.changes_ms) % 2 else CLASSIC
 
-    def lines(self) -> list[str]:
-        """The plan as text, in two lines."""
-        shown = [f"{f.name}={getattr(self, f.name)}" for f in fields(self) if f.name != "faults"]
-        faults = " ".join(f"{kind}/{ms}ms" for kind, ms in self.faults) or "none"
-        return [" ".join(shown), f"faults: {faults}"]
-
 
 def draw(dice: Dice) -> Plan:
     """A plan; about half of the runs have static members, some have cooperative assignors."""
@@ -120,7 +109,7 @@ def draw(dice: Dice) -> Plan:
         load_ms=dice.choice((0, 10, 1_000)),
         cleans=dice.chance(0.5),
         join_version=dice.choice((9, 9, 9, 8, 7, 6, 5) if static else (9, 9, 9, 5, 4, 3, 2)),
-        faults=_draw_faults(dice),
+        faults=draw_rates(dice, draw_kinds(dice, KINDS), (3_000, 10_000, 30_000)),
         stranger_ms=dice.choice((0, 500, 3_000)),
         keeper_ms=dice.choice((0, 0, 300, 1_000)),
         retention_ms=dice.choice((604_800_000, 8_000, 20_000)),
@@ -140,8 +129,3 @@ def with_protocol(plan: Plan, protocol: str, dice: Dice) -> Plan:
         server_assignor=dice.choice(("uniform", "uniform", "range")),
         solve_ms=dice.choice((0, 0, 50, 3_000)),
     )
-
-
-def _draw_faults(dice: Dice) -> tuple[tuple[str, int], ...]:
-    kinds = dice.sample(KINDS, dice.choice((1, 2, 3, 4, 6)))
-    return tuple((kind, dice.choice((3_000, 10_000, 30_000))) for kind in sorted(kinds))

@@ -8,16 +8,15 @@ from partita.sim.clients.consumer import SimConsumer
 from partita.sim.clients.keeper import Keeper
 from partita.sim.clients.stranger import Stranger
 from partita.sim.simulation import Simulation
-from partita.sim.world.network_faults import NetworkFaults
-from partita.sim.world.storms import Storms
+from partita.sim.world.faults import Faults, Storms
 
 
-class Mischief:
+class Mischief(Faults[SimConsumer]):
     """Runs until `stop`."""
 
     def __init__(self, simulation: Simulation) -> None:
+        super().__init__(simulation, 2 * simulation.plan.session_ms)
         self._simulation = simulation
-        self._world = simulation.world
         self._is_over = False
         self._added = 0
         world, network, watch = simulation.world, simulation.network, simulation.watch
@@ -27,13 +26,7 @@ class Mischief:
         for who, mean_ms in ((self._stranger, simulation.plan.stranger_ms), (self._keeper, simulation.plan.keeper_ms)):
             if mean_ms:
                 self._ask_later(who, mean_ms)
-        self._network_faults = NetworkFaults(simulation.world, simulation.network, 2 * simulation.plan.session_ms)
-        self._storms = Storms(
-            simulation.world,
-            simulation.plan.faults,
-            self._cause,
-            self._next_deadline_ms,
-        )
+        self._storms = Storms(simulation.world, simulation.plan.faults, self._cause, self._next_deadline_ms)
         for ms in simulation.plan.changes_ms:
             self._world.after(ms, self._change_over)
 
@@ -68,22 +61,7 @@ class Mischief:
         coordinator = self._simulation.coordinator
         return self._simulation.is_durable() or (coordinator is not None and bool(coordinator.members_of(group_id)))
 
-    def _cause(self, kind: str) -> None:
-        getattr(self._network_faults if hasattr(self._network_faults, kind) else self, kind)()
-
-    def _saw(self, what: str) -> None:
-        self._world.saw("!", "fault", what)
-
-    def _client(self) -> SimConsumer | None:
-        live = [c for c in self._simulation.clients if not c.is_over]
-        return self._world.dice.choice(live) if live else None
-
     # Kinds: clients
-
-    def cut_client(self) -> None:
-        """Cut a client off from the network for a while."""
-        if client := self._client():
-            self._network_faults.cut(client.name)
 
     def kill_client(self) -> None:
         """A process dies, and comes back later."""
@@ -104,12 +82,7 @@ class Mischief:
 
     def pause_client(self) -> None:
         """A process stands still for a while."""
-        client = self._client()
-        if client is not None and not client.is_paused:
-            ms = self._world.dice.between(100, 3 * self._simulation.plan.session_ms)
-            self._saw(f"pause {client.name} for {ms} ms")
-            client.pause()
-            self._world.after(ms, client.resume)
+        self._pause(3 * self._simulation.plan.session_ms)
 
     def twin_client(self) -> None:
         """A second process with the same instance id, if the members are static."""

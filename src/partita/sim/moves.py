@@ -13,8 +13,7 @@ from dataclasses import dataclass, field, replace
 from partita.sim.clients.consumer import SimConsumer
 from partita.sim.fault_plan import CLASSIC, CONSUMER, Plan, draw
 from partita.sim.simulation import Simulation
-from partita.sim.world.dice import Dice
-from partita.sim.world.trace import Trace
+from partita.sim.world.world import Dice, Trace
 
 CLIENTS, PARTITIONS = 4, 12
 _BEGINS_MS, _PAUSE_MS, _DOWN_MS, _ENDS_MS = 60_000, 20_000, 5_000, 120_000

@@ -22,9 +22,7 @@ from partita.sim.transactions import mischief as transaction_mischief
 from partita.sim.transactions import plan as transaction_plan
 from partita.sim.transactions import progress as transaction_progress
 from partita.sim.transactions import simulation as transaction_simulation
-from partita.sim.world.dice import Dice
-from partita.sim.world.trace import Trace
-from partita.sim.world.world import World
+from partita.sim.world.world import Dice, Trace, World
 
 EVENTS_MAX = 20_000
 """A history ends here at the latest: short hostile ones find more than long quiet ones."""

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from partita.assignors.interface import Assignor
-from partita.assignors.server_side import RangeOnServer
-from partita.assignors.uniform import UniformAssignor
+from partita.assignors.server_side import RangeOnServer, UniformAssignor
 from partita.broker.api.services import Services
 from partita.broker.groups.runner import ShardRunner
 from partita.broker.nodes import Cluster
@@ -30,8 +29,7 @@ from partita.sim.rules.watch import Court, Watch
 from partita.sim.shell.group_shards import Recorder, WatchedCoordinators
 from partita.sim.shell.process import Process
 from partita.sim.world.network import Network
-from partita.sim.world.trace import Trace
-from partita.sim.world.world import World
+from partita.sim.world.world import Trace, World
 
 GROUP = "g"
 EXPIRY_CHECK_MS = 1_000

@@ -16,7 +16,7 @@ from partita.broker.storage.data_dir import DiskStore, MemoryStore
 from partita.broker.topics.catalogue import Partition
 from partita.broker.wire.listeners import PLAINTEXT, Endpoint, Listener
 from partita.group.requests import FetchOffsets
-from partita.log.durability import Durability
+from partita.log.log_config import Durability
 from partita.protocol.messages.heartbeat import HeartbeatRequest
 from partita.protocol.messages.join_group import JoinGroupResponse
 from partita.protocol.messages.offset_fetch import OffsetFetchRequestGroup, OffsetFetchRequestTopics

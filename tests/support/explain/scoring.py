@@ -24,8 +24,7 @@ from partita.sim.fault_plan import CLASSIC, draw, with_protocol
 from partita.sim.mischief import Mischief
 from partita.sim.rules.rule import RuleBroken
 from partita.sim.simulation import GROUP, Simulation
-from partita.sim.world.dice import Dice
-from partita.sim.world.trace import Trace
+from partita.sim.world.world import Dice, Trace
 
 EXTRA_KINDS = ("slow_poll", "change_subscription", "enforce")
 EVENTS_MAX = 20_000

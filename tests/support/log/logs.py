@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from partita.log.compaction import CompactionPlan, swap_group
-from partita.log.durability import Durability
-from partita.log.log_config import LogConfig
+from partita.log.log_config import Durability, LogConfig
 from partita.log.partition_log import PartitionLog
 from partita.log.storage import MemoryStorage, Storage
 from partita.now import Now

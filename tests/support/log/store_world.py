@@ -15,7 +15,7 @@ from partita.broker.storage.data_dir import DiskStore
 from partita.broker.storage.upkeep import SyncRound
 from partita.broker.topics.catalogue import Partition, Topic, TopicCatalogue
 from partita.log.compaction import plan_compaction
-from partita.log.durability import Durability
+from partita.log.log_config import Durability
 from partita.log.partition_log import PartitionLog
 from partita.log.storage import StorageError
 from support.log.faulty_storage import FaultyStorage

@@ -17,7 +17,7 @@ from partita import Admin, Consumer, Producer
 from partita.errors import AbortableTransactionError, FatalTransactionError, ProducerFencedError
 from partita.offsets.topic_partition import GroupMetadata, OffsetAndMetadata
 from partita.producer.errors import TransactionAbortedError, TransactionMisuseError, UndeliveredError
-from partita.producer.transactions.states import State
+from partita.producer.transactions.calls import State
 
 Story = Callable[[str], None]
 _NUMBERS = itertools.count()

@@ -9,9 +9,8 @@ from partita.producer.batch import NewRecord
 from partita.producer.config import ProducerConfig
 from partita.producer.core import Poll, ProducerCore, Sending
 from partita.producer.delivery import Delivery
-from partita.producer.transactions.calls import Ask, Call, Member, TxnOffset
+from partita.producer.transactions.calls import Ask, Call, Member, State, TxnOffset
 from partita.producer.transactions.core import Transactions
-from partita.producer.transactions.states import State
 from partita.protocol.messages.add_offsets_to_txn import AddOffsetsToTxnResponse
 from partita.protocol.messages.add_partitions_to_txn import (
     AddPartitionsToTxnResponse,

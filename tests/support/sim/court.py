@@ -19,9 +19,9 @@ from partita.protocol.messages.sync_group import SyncGroupRequest, SyncGroupRequ
 from partita.protocol.primitives import Structure
 from partita.records.builder import build_batch
 from partita.sim.rules.groups import GroupRules
-from partita.sim.rules.log import LogRules
 from partita.sim.rules.members import MemberRules
 from partita.sim.rules.offsets import OffsetRules
+from partita.sim.rules.watch import LogRules
 from partita.sim.world.asked import Asked
 from support.clock import ManualClock
 

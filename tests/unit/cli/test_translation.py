@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from partita.cli.records.translation import TEXT_CHARACTERS_MAX, Translation
+from partita.cli.records.mirror import TEXT_CHARACTERS_MAX, Translation
 
 
 @given(

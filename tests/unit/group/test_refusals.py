@@ -5,12 +5,10 @@ from __future__ import annotations
 import pytest
 
 from partita.broker.groups.reply_gate import Call, ReplyGate
-from partita.group import wire
 from partita.group.config import GroupConfig
 from partita.group.contract import GroupRequest, Reply, Step
 from partita.group.guards import first_check, not_here, while_loading
 from partita.group.requests import DeleteGroup, DescribeGroup, EndTransaction, FetchOffsets, ListShardGroups
-from partita.group.state.answers import refusal
 from partita.protocol.error_codes import ErrorCode
 from partita.protocol.messages.heartbeat import HeartbeatRequest
 from partita.protocol.messages.join_group import JoinGroupRequest
@@ -22,9 +20,7 @@ from partita.protocol.messages.offset_commit import (
 )
 from partita.protocol.messages.offset_delete import OffsetDeleteRequest
 from partita.protocol.messages.offset_fetch import (
-    OffsetFetchRequest,
     OffsetFetchRequestGroup,
-    OffsetFetchRequestTopic,
 )
 from partita.protocol.messages.sync_group import SyncGroupRequest
 from partita.protocol.messages.txn_offset_commit import (
@@ -110,31 +106,3 @@ def test_a_write_that_takes_too_long_is_answered_with_an_error_that_clients_hand
         gate.expire(100)
         assert call.response is not None
         assert error_of(call.response) == error
-
-
-@pytest.mark.case("GC-N08")
-def test_the_oldest_offset_fetch_has_errors_on_partitions_only() -> None:
-    request = OffsetFetchRequest(group_id="g", topics=[OffsetFetchRequestTopic(name="t", partition_indexes=[0, 4])])
-    (ask,) = wire.split_offset_fetch(request, 1)
-    refused = refusal(GroupRequest(ask, 1), ErrorCode.NOT_COORDINATOR)
-    old = wire.merge_offset_fetch(request, [refused], 1)  # type: ignore[list-item]  # an OffsetFetch answer
-    assert [(p.partition_index, p.committed_offset, p.error_code) for p in old.topics[0].partitions] == [
-        (0, -1, ErrorCode.NOT_COORDINATOR),
-        (4, -1, ErrorCode.NOT_COORDINATOR),
-    ]
-    old.encode(1)
-    newer = wire.merge_offset_fetch(request, [refused], 2)  # type: ignore[list-item]  # an OffsetFetch answer
-    assert (newer.topics, newer.error_code) == ([], ErrorCode.NOT_COORDINATOR)
-    newer.encode(2)
-
-
-def test_offset_fetch_of_many_groups_is_split_and_merged_in_order() -> None:
-    request = OffsetFetchRequest(
-        groups=[OffsetFetchRequestGroup(group_id=name, topics=None) for name in "abc"], require_stable=True
-    )
-    asks = wire.split_offset_fetch(request, 8)
-    assert [(ask.group.group_id, ask.require_stable) for ask in asks] == [("a", True), ("b", True), ("c", True)]
-    answers = [refusal(GroupRequest(ask, 8), ErrorCode.NONE) for ask in asks]
-    merged = wire.merge_offset_fetch(request, answers, 8)  # type: ignore[arg-type]  # OffsetFetch answers
-    assert [group.group_id for group in merged.groups] == ["a", "b", "c"]
-    merged.encode(8)

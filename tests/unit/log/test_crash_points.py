@@ -9,8 +9,7 @@ from random import Random
 import pytest
 
 from partita.log.compaction import plan_compaction
-from partita.log.durability import Durability
-from partita.log.log_config import LogConfig
+from partita.log.log_config import Durability, LogConfig
 from partita.log.partition_log import PartitionLog
 from partita.log.storage import StorageError, StorageFull
 from partita.records.batch import iter_batches

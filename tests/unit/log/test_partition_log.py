@@ -6,8 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from partita.log.durability import Durability
-from partita.log.log_config import LogConfig
+from partita.log.log_config import Durability, LogConfig
 from partita.log.partition_log import OffsetOutOfRange, PartitionLog
 from partita.log.storage import MemoryStorage
 from partita.log.timestamp_search import TimestampOffset, first_in

@@ -10,8 +10,7 @@ from typing import Any
 
 import pytest
 
-from partita.log.durability import Durability
-from partita.log.log_config import LogConfig
+from partita.log.log_config import Durability, LogConfig
 from partita.log.partition_log import AppendRefused, PartitionLog
 from partita.log.segment import file_name
 from partita.log.storage import MemoryStorage

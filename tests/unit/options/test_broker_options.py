@@ -17,7 +17,7 @@ from partita import Broker
 from partita.broker.config import BROKER_OPTIONS, TOPIC_OPTIONS, TopicConfig, parse
 from partita.broker.storage.data_dir import DiskStore
 from partita.broker.storage.store import Store
-from partita.log.durability import Durability
+from partita.log.log_config import Durability
 from partita.now import Now
 from partita.protocol.messages.delete_topics import DeleteTopicsRequest
 from partita.protocol.messages.fetch import FetchResponse

@@ -8,7 +8,7 @@ import pytest
 
 from partita.errors import AbortableTransactionError, KafkaError, ProducerFencedError
 from partita.producer.shell.transaction_blocks import AsyncTransactionBlock, TransactionBlock
-from partita.producer.transactions.states import State
+from partita.producer.transactions.calls import State
 
 
 class Calls:

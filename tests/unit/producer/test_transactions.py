@@ -16,9 +16,8 @@ from partita.errors import (
 )
 from partita.net.errors import Disconnected
 from partita.producer.errors import TransactionAbortedError, TransactionMisuseError
-from partita.producer.transactions.calls import Member
+from partita.producer.transactions.calls import MOVES, Member, State
 from partita.producer.transactions.reactions import OTHERWISE, TABLE, Reaction, reaction
-from partita.producer.transactions.states import MOVES, State
 from partita.protocol.error_codes import ErrorCode
 from support.every_case import every_case
 from support.producer.transactional import TransactionalWorld as World

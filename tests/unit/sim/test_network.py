@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from partita.sim.world.network import Link, Network
-from partita.sim.world.trace import Trace
-from partita.sim.world.world import World
+from partita.sim.world.world import Trace, World
 
 
 class End:

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from partita.sim.world.dice import Dice
-from partita.sim.world.trace import Trace
-from partita.sim.world.world import START_WALL_MS, World
+from partita.sim.world.world import START_WALL_MS, Dice, Trace, World
 
 
 def world(seed: int = 1) -> World:

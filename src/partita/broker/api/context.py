@@ -129,7 +129,8 @@ class RequestContext:
     @property
     def groups(self) -> Coordinators:
         """The group coordinators of all nodes; `Coordinators.ask` answers requests about one group."""
-        return self.services.groups()
+        groups = self.services.groups
+        return groups.made or groups()  # no call on the way of every group request
 
     @property
     def transactions(self) -> TransactionCoordinators:

@@ -24,7 +24,7 @@ from partita.secret import Secret
 if TYPE_CHECKING:
     from partita.assignors import server_side
     from partita.assignors.interface import Assignor
-    from partita.broker.beside import one_at_a_time, sliced_thread, workers
+    from partita.broker import beside
     from partita.broker.groups import coordinators as group_coordinators
     from partita.broker.groups import settings as group_settings
     from partita.broker.groups.coordinators import Coordinators
@@ -43,9 +43,7 @@ if TYPE_CHECKING:
     from partita.broker.transactions import marker_writing
     from partita.broker.transactions.coordinators import TransactionCoordinators
 else:
-    one_at_a_time = later("partita.broker.beside.one_at_a_time")
-    sliced_thread = later("partita.broker.beside.sliced_thread")
-    workers = later("partita.broker.beside.workers")
+    beside = later("partita.broker.beside")
     group_coordinators = later("partita.broker.groups.coordinators")
     login_users = later("partita.broker.security.users")
     marker_writing = later("partita.broker.transactions.marker_writing")
@@ -117,11 +115,11 @@ class Services:
         """The logins that users have lent."""
         self.long_polls = Lazy(lambda: long_polls.LongPolls(cluster.loop, cluster.clock, self.turns))
         """The requests that wait for a log to move."""
-        self.workers = Lazy(lambda: workers.Workers(cluster.loop))
+        self.workers = Lazy(lambda: beside.Workers(cluster.loop))
         """The threads for long work on records."""
-        self.sliced_thread = Lazy(lambda: sliced_thread.SlicedThread(cluster.loop, self.turns))
+        self.sliced_thread = Lazy(lambda: beside.SlicedThread(cluster.loop, self.turns))
         """Thread for reading and writing large messages, a slice at a time."""
-        self.one_at_a_time = Lazy(lambda: one_at_a_time.OneAtATime())
+        self.one_at_a_time = Lazy(lambda: beside.OneAtATime())
         """Queue of very large requests."""
         cluster.on_leadership(self._leadership_changed)
 

@@ -17,7 +17,7 @@ from partita.group.offsets.clamp import Beyond, beyond_ends, offset_of
 from partita.group.records.hard_state import TopicPartition
 from partita.group.records.replay_batch import split_key
 from partita.lazy import later
-from partita.log.durability import Durability
+from partita.log.log_config import Durability
 from partita.log.producer_state import bytes_of
 from partita.log.storage import StorageError
 from partita.records.header import iter_batches

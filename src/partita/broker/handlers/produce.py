@@ -17,7 +17,7 @@ from partita.broker.handlers._produced import RecordsRejected, RecordWork, may_b
 from partita.broker.handlers._verified import Transactional, verify
 from partita.broker.reading.long_polls import FEW, Moved
 from partita.broker.topics.catalogue import Partition, Topic
-from partita.log.durability import Durability
+from partita.log.log_config import Durability
 from partita.log.partition_log import AppendRefused, PartitionLog
 from partita.log.producer_state import Guard
 from partita.log.storage import StorageError

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from partita.broker.config import ConfigError
-from partita.broker.security.unsigned_tokens import UnsignedTokens
+from partita.broker.security.tokens import UnsignedTokens
 from partita.broker.wire.listeners import PLAINTEXT, SASL_PLAINTEXT, SASL_SSL, SSL, Endpoint
 from partita.secret import Secret
 from partita.security.sasl_server import MECHANISMS, OAUTHBEARER

@@ -7,12 +7,14 @@ is not there. A token's own header never says where its key is. (security.md 10.
 from __future__ import annotations
 
 import asyncio
+import base64
 import json
 import logging
 import time
 import urllib.request
 from collections.abc import Callable
 from contextlib import suppress
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from partita.broker.config import ConfigError, ListenerConfig
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
     import jwt
 else:
     jwt = later("jwt")
+
 
 log = logging.getLogger("partita.security")
 SIGNATURES = {
@@ -157,3 +160,43 @@ def read_key_set(url: str) -> bytes:
 class _NoRedirect(urllib.request.HTTPRedirectHandler):
     def redirect_request(self, *args: object) -> None:
         """Refuse: the keys come from the address in the settings and from nowhere else."""
+
+
+LIFETIME_S = 3_600
+
+
+class UnsignedTokens:
+    """Makes tokens for one user. Called, it returns a token and its end, as Partita and confluent-kafka ask for it."""
+
+    def __init__(self, user: str, claim: str = "sub") -> None:
+        """Set the user. `claim` is the one the broker reads the user from; `sub` gets the same."""
+        self._user = user
+        self.claims = ("sub",) if claim == "sub" else ("sub", claim)
+
+    def __call__(self, config: str = "") -> tuple[str, float]:
+        """(Token, end in seconds since 1970), good for an hour. `config` is what confluent-kafka passes."""
+        now = time.time()
+        ends = now + LIFETIME_S
+        claims = {**dict.fromkeys(self.claims, self._user), "iat": now, "exp": ends}
+        return f"{_part({'alg': 'none'})}.{_part(claims)}.", ends
+
+    def for_aiokafka(self) -> Any:
+        """An AbstractTokenProvider of aiokafka. Raises ImportError without aiokafka."""
+        parent = import_module("aiokafka.abc").AbstractTokenProvider
+
+        async def token(_: object) -> str:
+            return self()[0]
+
+        return type("UnsignedTokens", (parent,), {"token": token})()
+
+    def for_kafka_python(self) -> Any:
+        """An AbstractTokenProvider of kafka-python. Raises ImportError without kafka-python."""
+        try:
+            parent = import_module("kafka.net.sasl.oauth").AbstractTokenProvider
+        except ImportError:  # kafka-python before 3
+            parent = import_module("kafka.sasl.oauth").AbstractTokenProvider
+        return type("UnsignedTokens", (parent,), {"token": lambda _: self()[0]})()
+
+
+def _part(value: object) -> str:
+    return base64.urlsafe_b64encode(json.dumps(value).encode()).decode().rstrip("=")

@@ -39,7 +39,7 @@ from partita.broker.storage.catalogue_file import (
 from partita.broker.storage.disk_storage import DiskStorage
 from partita.broker.storage.log_store import LogStore
 from partita.lazy import later
-from partita.log.durability import Durability
+from partita.log.log_config import Durability
 from partita.log.storage import (
     MemoryStorage,
     StorageError,

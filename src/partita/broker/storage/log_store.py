@@ -12,8 +12,7 @@ from partita.broker.config import TopicConfig
 from partita.broker.storage.catalogue_file import DESCRIPTION, TOPICS, encode
 from partita.broker.storage.side_by_side import AT_ONCE, side_by_side
 from partita.lazy import later
-from partita.log.durability import Durability
-from partita.log.log_config import LogConfig
+from partita.log.log_config import Durability, LogConfig
 from partita.log.storage import TRANSIENT, Storage, StorageError, replace_file
 from partita.system_clock import SystemClock
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
     from partita.broker.config import TopicConfig
-    from partita.log.durability import Durability
+    from partita.log.log_config import Durability
     from partita.log.partition_log import PartitionLog
     from partita.log.storage import StorageError
 

@@ -17,7 +17,7 @@ from partita.broker.storage.cut import CutsForCopies
 from partita.broker.storage.side_by_side import AT_ONCE, side_by_side
 from partita.broker.storage.store import Store
 from partita.lazy import later
-from partita.log.durability import Durability
+from partita.log.log_config import Durability
 from partita.log.storage import StorageError, StorageFull
 from partita.now import Clock
 from partita.records.header import InvalidBatch

@@ -22,10 +22,10 @@ from partita.protocol.error_codes import ErrorCode
 
 if TYPE_CHECKING:
     from partita.producer.shell import client as producer_client
-    from partita.producer.transactions import states as transaction_states
+    from partita.producer.transactions import calls as transaction_states
 else:
     producer_client = later("partita.producer.shell.client")
-    transaction_states = later("partita.producer.transactions.states")
+    transaction_states = later("partita.producer.transactions.calls")
 
 Unreadable: TypeAlias = RecordDeserializationError | CorruptRecordError
 _LARGEST = 512 << 20

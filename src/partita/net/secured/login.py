@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import secrets
-from typing import TYPE_CHECKING
+from typing import Any, Protocol
 
 from partita.errors import AuthenticationError
 from partita.net.errors import Disconnected
@@ -23,8 +23,21 @@ from partita.security.errors import SaslError
 from partita.security.scram import ScramClient, salted_password
 from partita.security.settings import SaslSettings
 
-if TYPE_CHECKING:
-    from partita.net.link import Link
+
+class Link(Protocol):
+    """One connection to a broker, for a login: its name in messages, the versions served, one request at a time."""
+
+    versions: dict[int, tuple[int, int]]
+
+    @property
+    def address(self) -> str:
+        """host:port."""
+        ...
+
+    async def send(self, message: Any, version: int | None = None) -> Any:
+        """Send one request and return its answer; without `version` at the highest one that both sides speak."""
+        ...
+
 
 _HANDSHAKE_VERSION = 1
 _MESSAGE_LENGTH_MAX = 300

@@ -34,9 +34,8 @@ from partita.producer.shell.driver import DRIVERS, NOT_DELIVERED, ProducerDriver
 from partita.producer.shell.filling import Many, check_many, fill_many, fill_rows, know
 from partita.producer.shell.outcomes import DeliveryFuture, SentRecords
 from partita.producer.shell.transaction_blocks import AsyncTransactionBlock, TransactionBlock
-from partita.producer.transactions.calls import Member, Offsets, TxnOffset
+from partita.producer.transactions.calls import Member, Offsets, State, TxnOffset
 from partita.producer.transactions.core import Transactions
-from partita.producer.transactions.states import State
 from partita.protocol.primitives import Buffer
 from partita.references import resolve_options
 from partita.wording import Note

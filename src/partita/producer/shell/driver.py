@@ -31,8 +31,7 @@ from partita.producer.direct import DirectSend
 from partita.producer.errors import BufferExhaustedError, ProducerClosedError, UndeliveredError
 from partita.producer.shell.metrics import OWN, ProducerMetrics
 from partita.producer.shell.transacting import TransactionCalls
-from partita.producer.transactions.calls import Ask
-from partita.producer.transactions.states import State
+from partita.producer.transactions.calls import Ask, State
 from partita.protocol.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
 from partita.wording import Note, count
 

@@ -10,7 +10,7 @@ from types import TracebackType
 from typing import Any, Generic, Protocol, TypeVar
 
 from partita.errors import AbortableTransactionError
-from partita.producer.transactions.states import OPEN, State
+from partita.producer.transactions.calls import OPEN, State
 
 _LOG = logging.getLogger("partita.producer")
 _Kind = type[BaseException] | None

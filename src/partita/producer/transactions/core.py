@@ -12,10 +12,9 @@ from typing import Any
 from partita.errors import AbortableTransactionError, FatalTransactionError, KafkaError, ProducerFencedError, error_for
 from partita.producer.config import ProducerConfig
 from partita.producer.errors import TransactionAbortedError, TransactionMisuseError
-from partita.producer.transactions.calls import GROUP, Ask, Call, CallKind, Member, Offsets
+from partita.producer.transactions.calls import GROUP, MOVES, OPEN, Ask, Call, CallKind, Member, Offsets, State
 from partita.producer.transactions.reactions import Reaction, reaction
 from partita.producer.transactions.requests import Requests
-from partita.producer.transactions.states import MOVES, OPEN, State
 from partita.protocol.error_codes import ErrorCode
 from partita.protocol.messages.add_offsets_to_txn import AddOffsetsToTxnResponse
 from partita.protocol.messages.add_partitions_to_txn import AddPartitionsToTxnResponse

@@ -10,6 +10,7 @@ from partita.group.config import GroupConfig
 from partita.group.contract import Record, Step
 from partita.group.coordinator import GroupCoordinator
 from partita.group.records.consumer_group import ConsumerGroup
+from partita.group.records.hard_state import HardState
 from partita.group.state.model import Group
 from partita.protocol.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
 from partita.protocol.messages.join_group import JoinGroupResponse
@@ -22,13 +23,47 @@ from partita.sim.rules.clients import ClientRules
 from partita.sim.rules.departures import DepartureRules
 from partita.sim.rules.epochs import EpochRules
 from partita.sim.rules.groups import GroupRules
-from partita.sim.rules.log import LogRules
 from partita.sim.rules.members import MemberRules
 from partita.sim.rules.offsets import OffsetRules
 from partita.sim.rules.rule import must
 from partita.sim.rules.shares import ShareRules
 from partita.sim.world.asked import Asked
 from partita.sim.world.world import World
+
+_COMPARE_EVERY = 16
+
+
+class LogRules:
+    """Replays what is appended beside the coordinator, whichever protocols its groups speak."""
+
+    def __init__(self) -> None:
+        self._mirror = HardState()
+        self._appends = 0
+
+    def appended(self, batch: bytes) -> None:
+        """The log has one more batch."""
+        self._mirror.replay_batch(batch)
+        self._appends += 1
+
+    def rests(self, coordinator: GroupCoordinator) -> None:
+        """All that was decided is in the log."""
+        if self._appends >= _COMPARE_EVERY:
+            self._appends = 0
+            self._compare(coordinator, "a replay of the log gives another state")
+
+    def crashing(self, coordinator: GroupCoordinator) -> None:
+        """The process of the broker dies now."""
+        self._compare(coordinator, "a replay of everything appended gives another state than the one that dies")
+
+    def loaded(self, coordinator: GroupCoordinator, batches: list[bytes]) -> None:
+        """A coordinator has replayed the log, perhaps after the cleaner; `batches` are all that were kept."""
+        self._mirror = HardState()
+        for batch in batches:
+            self._mirror.replay_batch(batch)
+        self._compare(coordinator, "a compacted log gives another state")
+
+    def _compare(self, coordinator: GroupCoordinator, otherwise: str) -> None:
+        must(self._mirror == coordinator.hard_state, "S29", otherwise)
 
 
 @dataclass(frozen=True, slots=True)

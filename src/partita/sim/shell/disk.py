@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from partita.broker.storage.data_dir import MemoryStore
-from partita.log.durability import Durability
+from partita.log.log_config import Durability
 from partita.log.storage import MemoryFile, MemoryStorage, StorageFull
 from partita.protocol.primitives import Buffer
-from partita.sim.world.dice import Dice
+from partita.sim.world.world import Dice
 from partita.system_clock import SystemClock
 
 DISK_FULL = "the simulated disk is full"

@@ -20,9 +20,8 @@ from partita.sim.transactions.client import Client, Slot
 from partita.sim.transactions.simulation import Simulation
 from partita.sim.transactions.stage import GROWING, PARTITIONS, STRICT
 from partita.sim.transactions.watch import BRIEF, OFFSETS_TOPIC, STATE_TOPIC
+from partita.sim.world.faults import Faults, Storms
 from partita.sim.world.network import NODES
-from partita.sim.world.network_faults import NetworkFaults
-from partita.sim.world.storms import Storms
 
 _REFUSALS = (
     ErrorCode.COORDINATOR_NOT_AVAILABLE,
@@ -34,16 +33,15 @@ _STALL_MS = 12_000
 _ADDED_MAX = 3
 
 
-class Mischief:
+class Mischief(Faults[Client]):
     """Runs until `stop`."""
 
     def __init__(self, simulation: Simulation) -> None:
+        super().__init__(simulation, _STALL_MS)
         self._simulation = simulation
-        self._world = simulation.world
         self._process = simulation.process
         self._behind_ms = 0
         self._admin = Client(simulation.world, simulation.network, "admin", simulation.node_ids)
-        self._network_faults = NetworkFaults(simulation.world, simulation.network, _STALL_MS)
         self._storms = Storms(simulation.world, simulation.plan.faults, self._cause, self._next_deadline_ms)
 
     def stop(self) -> None:
@@ -55,22 +53,7 @@ class Mischief:
         runner = self._process.services.transactions().runners.get(0) if self._process.is_up else None
         return None if runner is None else runner.coordinator.next_deadline_ms()
 
-    def _cause(self, kind: str) -> None:
-        getattr(self._network_faults if hasattr(self._network_faults, kind) else self, kind)()
-
-    def _saw(self, what: str) -> None:
-        self._world.saw("!", "fault", what)
-
-    def _client(self) -> Client | None:
-        live = [c for c in self._simulation.clients if not c.is_over]
-        return self._world.dice.choice(live) if live else None
-
     # Kinds: clients
-
-    def cut_client(self) -> None:
-        """Cut a client off from the network for a while."""
-        if client := self._client():
-            self._network_faults.cut(client.name)
 
     def kill_client(self) -> None:
         """A process dies, and another one takes its place later."""
@@ -81,12 +64,8 @@ class Mischief:
 
     def pause_client(self) -> None:
         """A process stands still for a while; often another one takes its place meanwhile, and then there are two."""
-        client = self._client()
-        if client is not None and not client.is_paused:
-            ms = self._world.dice.between(100, 3 * self._simulation.plan.transaction_ms)
-            self._saw(f"pause {client.name} for {ms} ms")
-            client.pause()
-            self._world.after(ms, client.resume)
+        if paused := self._pause(3 * self._simulation.plan.transaction_ms):
+            client, ms = paused
             if self._world.dice.chance(0.6):
                 self._world.after(ms // 2, self._simulation.start, client.name.partition(".")[0])
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 
-from partita.sim.world.dice import Dice
+from partita.sim.world.faults import FaultPlan, draw_kinds, draw_rates
+from partita.sim.world.world import Dice
 
 KINDS = (
     "close_connection",
@@ -33,7 +34,7 @@ KINDS = (
 
 
 @dataclass(frozen=True)
-class Plan:
+class Plan(FaultPlan):
     """The whole configuration of a run, drawn from its seed and printed with it. Times are milliseconds."""
 
     writers: int
@@ -61,20 +62,12 @@ class Plan:
     """Share of markers that are refused, or whose answers are lost."""
     first_epoch: int
     """The epoch that transactional ids begin with."""
-    faults: tuple[tuple[str, int], ...]
-    """Kinds, and the mean milliseconds between two of each."""
-
-    def lines(self) -> list[str]:
-        """The plan as text, in two lines."""
-        shown = [f"{f.name}={getattr(self, f.name)}" for f in fields(self) if f.name != "faults"]
-        faults = " ".join(f"{kind}/{ms}ms" for kind, ms in self.faults) or "none"
-        return [" ".join(shown), f"faults: {faults}"]
 
 
 def draw(dice: Dice) -> Plan:
     """A plan; most clusters are at transaction version 2, with clients of both kinds."""
     writers = dice.choice((1, 2, 3, 4, 5))
-    kinds = dice.sample(KINDS, dice.choice((1, 2, 3, 4, 6)))
+    kinds = draw_kinds(dice, KINDS)
     return Plan(
         writers=writers,
         ids=max(1, writers - dice.choice((0, 1, 2))),
@@ -94,5 +87,5 @@ def draw(dice: Dice) -> Plan:
         marker_delay_ms=dice.choice((0, 5, 2_000)),
         marker_loss=dice.choice((0.0, 0.2)),
         first_epoch=dice.choice((-1, -1, 32_763)),
-        faults=tuple((kind, dice.choice((1_500, 5_000, 15_000))) for kind in sorted(kinds)),
+        faults=draw_rates(dice, kinds, (1_500, 5_000, 15_000)),
     )

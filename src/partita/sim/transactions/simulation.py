@@ -18,8 +18,7 @@ from partita.sim.transactions.scripts import Level
 from partita.sim.transactions.stage import GROWING, INPUTS, PARTITIONS, STRICT, Stage
 from partita.sim.transactions.watch import STATE_TOPIC, Watch
 from partita.sim.world.network import NODES, Network
-from partita.sim.world.trace import Trace
-from partita.sim.world.world import World
+from partita.sim.world.world import Trace, World
 from partita.transactions.log_records import record_of
 from partita.transactions.model import Transaction
 

@@ -15,9 +15,8 @@ from partita.net.cluster import Cluster
 from partita.net.errors import VersionMismatch
 from partita.producer.config import ProducerConfig
 from partita.producer.shell.transacting import carry_out
-from partita.producer.transactions.calls import TRANSACTION, Call, Member, TxnOffset
+from partita.producer.transactions.calls import OPEN, TRANSACTION, Call, Member, TxnOffset
 from partita.producer.transactions.core import Transactions
-from partita.producer.transactions.states import OPEN
 from partita.protocol.error_codes import ErrorCode
 from partita.protocol.messages.describe_transactions import DescribeTransactionsRequest
 from partita.protocol.messages.offset_commit import (

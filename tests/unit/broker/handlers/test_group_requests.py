@@ -115,7 +115,7 @@ def test_commit_and_fetch_by_topic_id(broker: Broker, raw: Raw) -> None:
     assert [t.topic_id for t in everything.topics] == [topic_id]
 
 
-@pytest.mark.case("GC-N04")
+@pytest.mark.case("GC-N04", "GC-N08")
 def test_version_1_of_offset_fetch_puts_a_group_error_on_each_partition(raw: Raw) -> None:
     with Broker(nodes=2) as broker, Raw(broker.port) as other:
         broker.run(lambda: broker.cluster.create_topic("t", 2, 1))

@@ -13,7 +13,7 @@ import pytest
 
 from partita.broker.api import context
 from partita.broker.storage.data_dir import DiskStore
-from partita.log.durability import Durability
+from partita.log.log_config import Durability
 from partita.protocol.error_codes import ErrorCode
 from partita.protocol.messages.list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
 from partita.protocol.messages.produce import PartitionProduceData, ProduceRequest, ProduceResponse, TopicProduceData

@@ -10,7 +10,7 @@ import pytest
 from partita import Broker
 from partita.broker.api.apis import SERVED
 from partita.broker.api.context import AT_ONCE
-from partita.broker.beside.one_at_a_time import OneAtATime
+from partita.broker.beside import OneAtATime
 from partita.broker.storage.log_store import LogStore
 from partita.group.offsets.commit import stored_offsets
 from partita.protocol.error_codes import ErrorCode

@@ -9,7 +9,7 @@ from random import Random
 
 import pytest
 
-from partita.log.durability import Durability
+from partita.log.log_config import Durability
 from partita.log.storage import StorageError
 from support.log.faulty_storage import CrashModel, FaultyStorage, SimulatedCrash
 from support.log.store_world import Ledger, StoreWorld, check, work

@@ -15,8 +15,7 @@ from partita.broker.storage.data_dir import DataDirectoryError, DiskStore
 from partita.broker.storage.disk_storage import DiskStorage
 from partita.broker.topics.catalogue import TopicCatalogue
 from partita.cli.doctor import doctor
-from partita.log.durability import Durability
-from partita.log.log_config import LogConfig
+from partita.log.log_config import Durability, LogConfig
 from partita.log.storage import StorageFull
 from support.log.logs import at, batch, fill, open_log, recovered, served
 
@@ -341,7 +340,7 @@ from support.log.logs import at, batch, open_log
 from partita.broker.storage.disk_storage import DiskStorage
 from partita.broker.topics.catalogue import TopicCatalogue
 from partita.cli.doctor import doctor
-from partita.log.durability import Durability
+from partita.log.log_config import Durability
 log = open_log(DiskStorage({str(tmp_path)!r}), durability=Durability.SYNC)
 for i in range(30):
     log.append(batch(f"v{{i}}"), 0, at(i))

@@ -18,7 +18,7 @@ from partita import Broker, Consumer
 from partita.broker.launch import BrokerSettings, StartError, start_broker
 from partita.broker.storage import side_by_side
 from partita.broker.storage.side_by_side import side_by_side as run_side_by_side
-from partita.log.durability import Durability
+from partita.log.log_config import Durability
 from partita.log.partition_log import PartitionLog
 from partita.log.storage import StorageError
 from partita.protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic

@@ -14,7 +14,7 @@ from partita.broker.requests.dispatch import Dispatcher
 from partita.broker.storage.data_dir import DiskStore, MemoryStore
 from partita.broker.topics.catalogue import OFFSETS_TOPIC
 from partita.broker.wire.listeners import PLAINTEXT
-from partita.log.durability import Durability
+from partita.log.log_config import Durability
 from partita.log.storage import StorageFull
 from partita.protocol.error_codes import ErrorCode
 from partita.protocol.framing import encode_request

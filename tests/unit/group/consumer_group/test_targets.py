@@ -74,7 +74,7 @@ def test_an_assignor_of_ours_that_fails_changes_nothing_and_the_heartbeat_says_s
     def fail(*_: object) -> Assignment:
         raise RuntimeError("no way")
 
-    monkeypatch.setattr("partita.assignors.uniform.UniformAssignor.assign", fail)
+    monkeypatch.setattr("partita.assignors.server_side.UniformAssignor.assign", fail)
     assert error(world.join("b")) == ErrorCode.UNKNOWN_SERVER_ERROR
     assert world.log == written
     assert world.group.epoch == 2

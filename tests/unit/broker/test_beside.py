@@ -7,8 +7,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from partita.broker.beside import sliced_thread
-from partita.broker.beside.sliced_thread import Pause, SlicedThread
+from partita.broker import beside
+from partita.broker.beside import Pause, SlicedThread
 from partita.broker.wire import turns
 from partita.broker.wire.turns import Turns
 
@@ -16,7 +16,7 @@ from partita.broker.wire.turns import Turns
 @pytest.fixture(autouse=True)
 def short_slices(monkeypatch: pytest.MonkeyPatch) -> None:
     """Every pause ends the slice, and a round is one slice."""
-    monkeypatch.setattr(sliced_thread, "SLICE_SECONDS", 0.0)
+    monkeypatch.setattr(beside, "SLICE_SECONDS", 0.0)
     monkeypatch.setattr(turns, "ROUND_SECONDS", 0.0)
 
 

@@ -1,8 +1,10 @@
-"""Straight-line code in slices: a thread that works only while the event loop stands still for it.
+"""Work beside the event loop: straight-line code in slices, long work on records, and requests that are served alone.
 
-Generated codecs are plain functions and cannot yield. A large message is therefore read or written on this thread, in
-slices that take turns with all other work (`partita.broker.wire.turns`). The event loop waits for each slice to end,
-so at no time do two threads work: what runs here may touch whatever a handler may.
+Generated codecs are plain functions and cannot yield. A large message is therefore read or written on a thread of its
+own, in slices that take turns with all other work (`partita.broker.wire.turns`). The event loop waits for each slice to
+end, so at no time do two threads work: what runs in slices may touch whatever a handler may. What `Workers` run beside
+the loop (inflating, walking, compressing) may not. Very large requests are served one after the other, since each takes
+some hundred bytes of memory for each element.
 """
 
 from __future__ import annotations
@@ -11,6 +13,7 @@ import asyncio
 import time
 from collections import deque
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from threading import Lock, Thread
 from typing import Any, TypeVar
 
@@ -108,3 +111,47 @@ class _Stopped(BaseException):
 def _unless_done(result: asyncio.Future[Any], settle: Callable[[Any], None], outcome: Any) -> Callable[[], None]:
     """Return the loop's callback for the outcome: it does nothing if the result is no longer awaited."""
     return lambda: None if result.done() else settle(outcome)
+
+
+THREADS = 2
+
+
+class Workers:
+    """The threads of one broker, started at the first use."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._loop = loop
+        self._pool: ThreadPoolExecutor | None = None
+
+    def run(self, work: Callable[[], T]) -> asyncio.Future[T]:
+        """Run `work` on one of the threads; first come, first served."""
+        if self._pool is None:
+            self._pool = ThreadPoolExecutor(THREADS, "partita-records")
+        return self._loop.run_in_executor(self._pool, work)
+
+    def stop(self) -> None:
+        """Begin no more work; running work ends by itself."""
+        if self._pool is not None:
+            self._pool.shutdown(wait=False, cancel_futures=True)
+
+
+Begin = Callable[[Callable[[], None]], None]
+"""Called at a request's turn, with a function to call once when the request has ended."""
+
+
+class OneAtATime:
+    """The line of the requests that wait. First come, first served."""
+
+    def __init__(self) -> None:
+        self._in_line: deque[Begin] = deque()
+
+    def run(self, begin: Begin) -> None:
+        """Call `begin` when all that came before have ended; at once when there are none."""
+        self._in_line.append(begin)
+        if len(self._in_line) == 1:
+            begin(self._end)
+
+    def _end(self) -> None:
+        self._in_line.popleft()
+        if self._in_line:
+            self._in_line[0](self._end)
