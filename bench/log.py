@@ -16,8 +16,7 @@ import threading
 import time
 
 from partita.broker.storage.disk_storage import DiskStorage
-from partita.log.durability import Durability
-from partita.log.log_config import LogConfig
+from partita.log.log_config import Durability, LogConfig
 from partita.log.partition_log import PartitionLog
 from partita.log.storage import MemoryStorage, Storage
 from partita.records.batch import build_batch

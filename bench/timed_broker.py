@@ -1,7 +1,7 @@
 """`partita broker` on a loop that measures itself: `python bench/timed_broker.py FILE [options of the broker]`.
 
 FILE holds one double: the most CPU time, in seconds, that the loop's thread has used between two looks at its sockets,
-and the thread of slices, for which the loop waits (`partita.broker.beside.sliced_thread`).
+and the thread of slices, for which the loop waits (`partita.broker.beside`).
 Nothing else is served meanwhile, so this is the longest that one client made all others wait; how busy the machine is
 does not show in it. Collections of all garbage (`partita.broker.garbage`) are left out: no client causes one, and they
 wait for a quiet second. A reader may write 0 to begin anew.
@@ -19,7 +19,7 @@ from threading import get_ident
 from time import clock_gettime, pthread_getcpuclockid, thread_time
 
 import partita.cli.broker
-from partita.broker.beside.sliced_thread import SlicedThread
+from partita.broker.beside import SlicedThread
 from partita.broker.garbage import GarbageCollection
 from partita.cli.main import main
 

@@ -24,20 +24,9 @@ class Sharing:
     """One sharing-out: partitions, subscribers, and previous owners."""
 
     __slots__ = (
-        "_firsts",
-        "all_alike",
-        "claimed",
-        "counts",
-        "first",
-        "member_racks",
-        "members",
-        "owned",
-        "partition_racks",
-        "partitions",
-        "subscriptions",
-        "topics",
-        "total",
-    )
+        "_firsts", "all_alike", "claimed", "counts", "first", "member_racks", "members", "owned", "partition_racks",
+        "partitions", "subscriptions", "topics", "total",
+    )  # fmt: skip
 
     def __init__(self, metadata: TopicMetadata, subscriptions: Mapping[str, Subscription]) -> None:
         self.subscriptions = subscriptions

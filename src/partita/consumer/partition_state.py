@@ -112,24 +112,10 @@ class PartitionState:
     """
 
     __slots__ = (
-        "awaits_callback",
-        "end_offset_requested",
-        "high_watermark",
-        "in_hand",
-        "is_paused",
-        "last_stable_offset",
-        "log_start_offset",
-        "moves",
-        "next_retry_ms",
-        "pending_revocation",
-        "position",
-        "preferred_replica",
-        "preferred_until_ms",
-        "reset",
-        "state",
-        "told_end",
-        "unsettled_at",
-    )
+        "awaits_callback", "end_offset_requested", "high_watermark", "in_hand", "is_paused", "last_stable_offset",
+        "log_start_offset", "moves", "next_retry_ms", "pending_revocation", "position", "preferred_replica",
+        "preferred_until_ms", "reset", "state", "told_end", "unsettled_at",
+    )  # fmt: skip
 
     def __init__(self, moves: Moves | None = None) -> None:
         self.moves = moves or Moves()

@@ -49,20 +49,9 @@ class Segment:
     """A data file that starts at `base_offset` and ends before `next_offset`."""
 
     __slots__ = (
-        "_checked",
-        "_index",
-        "_interval_bytes",
-        "_storage",
-        "base_offset",
-        "created_ms",
-        "directory",
-        "file",
-        "is_sealed",
-        "last_append_ms",
-        "max_timestamp",
-        "next_offset",
-        "size",
-    )
+        "_checked", "_index", "_interval_bytes", "_storage", "base_offset", "created_ms", "directory", "file",
+        "is_sealed", "last_append_ms", "max_timestamp", "next_offset", "size",
+    )  # fmt: skip
 
     def __init__(self, storage: Storage, directory: str, base_offset: int, file: File, interval_bytes: int) -> None:
         self._storage = storage

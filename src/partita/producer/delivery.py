@@ -22,17 +22,9 @@ class Delivery:
     """
 
     __slots__ = (
-        "batch",
-        "error",
-        "index",
-        "is_heard",
-        "key_size",
-        "own_callbacks",
-        "owner",
-        "record",
-        "timestamp",
+        "batch", "error", "index", "is_heard", "key_size", "own_callbacks", "owner", "record", "timestamp",
         "value_size",
-    )
+    )  # fmt: skip
 
     def __init__(self, record: NewRecord | None = None, owner: object = None) -> None:
         self.record = record

@@ -86,15 +86,8 @@ class BatchBuilder:
     """
 
     __slots__ = (
-        "_base_timestamp",
-        "_out",
-        "codec",
-        "level",
-        "max_bytes",
-        "max_timestamp",
-        "records_count",
-        "size_in_bytes",
-    )
+        "_base_timestamp", "_out", "codec", "level", "max_bytes", "max_timestamp", "records_count", "size_in_bytes",
+    )  # fmt: skip
 
     def __init__(self, *, codec: int = 0, max_bytes: int = 16_384, level: int | None = None) -> None:
         self.codec = codec

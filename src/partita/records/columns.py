@@ -71,6 +71,7 @@ class BytesColumn:
         """Take back all but the first `rows`; null_count stays too high, which only costs a bitmap."""
         while self.rows > rows:
             self.rows -= 1
+            # Bits are set at first and cleared for nulls, so taking a row back sets its bit again.
             self.valid[self.rows >> 3] |= 1 << (self.rows & 7)
         self.size = self.offsets[rows]
 
@@ -83,24 +84,10 @@ class ColumnWriter(RecordScanner):
     """
 
     __slots__ = (
-        "has_header_room",
-        "header_keys",
-        "header_offsets",
-        "header_valid",
-        "header_values",
-        "headerless_count",
-        "keys",
-        "next_offset",
-        "noted",
-        "offsets",
-        "rows",
-        "runs",
-        "scale",
-        "timestamps",
-        "values",
-        "wants_header_room",
+        "has_header_room", "header_keys", "header_offsets", "header_valid", "header_values", "headerless_count", "keys",
+        "next_offset", "noted", "offsets", "rows", "runs", "scale", "timestamps", "values", "wants_header_room",
         "with_headers",
-    )
+    )  # fmt: skip
 
     def __init__(
         self,
@@ -162,6 +149,7 @@ class ColumnWriter(RecordScanner):
         """
         self.open(payload, count)
         self.next_offset = first
+        # Other threads go on meanwhile: decoding an answer takes milliseconds, and heartbeats must not wait for it.
         with cython.nogil:
             self.append_all(base_offset, base_timestamp, is_append_time, first, end)
 
@@ -177,6 +165,8 @@ class ColumnWriter(RecordScanner):
             self.keys.put(self, self.key_at, self.key_size)
             self.values.put(self, self.value_at, self.value_size)
             if self.header_count and not self.put_headers():
+                # The record does not count: it is appended again as a whole once there is room for headers, or it was
+                # faulty.
                 self.keys.forget(row)
                 self.values.forget(row)
                 return
@@ -187,6 +177,8 @@ class ColumnWriter(RecordScanner):
             if self.has_header_room:
                 self.end_headers(row)
             self.rows = row + 1
+            # Of the last record looked at, so that a reader goes on behind it even where the rest of the batch is
+            # passed over.
             self.next_offset = wrapped(offset + 1)
 
     def append_plain(

@@ -32,18 +32,9 @@ class Record:
     """
 
     __slots__ = (
-        "headers",
-        "key",
-        "leader_epoch",
-        "offset",
-        "partition",
-        "serialized_key_size",
-        "serialized_value_size",
-        "timestamp",
-        "timestamp_type",
-        "topic",
-        "value",
-    )
+        "headers", "key", "leader_epoch", "offset", "partition", "serialized_key_size", "serialized_value_size",
+        "timestamp", "timestamp_type", "topic", "value",
+    )  # fmt: skip
 
     def __init__(
         self,

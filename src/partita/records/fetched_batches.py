@@ -34,18 +34,9 @@ class FetchedBatches:
     """
 
     __slots__ = (
-        "_aborted",
-        "_aborting",
-        "_buffers",
-        "_in_hand",
-        "_inflate",
-        "_max_bytes",
-        "_pos",
-        "_view",
-        "check_crcs",
-        "fault",
-        "next_offset",
-    )
+        "_aborted", "_aborting", "_buffers", "_in_hand", "_inflate", "_max_bytes", "_pos", "_view", "check_crcs",
+        "fault", "next_offset",
+    )  # fmt: skip
 
     def __init__(
         self,

@@ -57,20 +57,9 @@ class BatchHeader:
     """The fields of a batch header by Kafka's names; `size_in_bytes` counts the whole batch."""
 
     __slots__ = (
-        "attributes",
-        "base_offset",
-        "base_sequence",
-        "base_timestamp",
-        "batch_length",
-        "crc",
-        "last_offset_delta",
-        "magic",
-        "max_timestamp",
-        "partition_leader_epoch",
-        "producer_epoch",
-        "producer_id",
-        "records_count",
-    )
+        "attributes", "base_offset", "base_sequence", "base_timestamp", "batch_length", "crc", "last_offset_delta",
+        "magic", "max_timestamp", "partition_leader_epoch", "producer_epoch", "producer_id", "records_count",
+    )  # fmt: skip
 
     def __init__(
         self,

@@ -22,21 +22,9 @@ class RecordScanner:
     """
 
     __slots__ = (
-        "data",
-        "end",
-        "fault",
-        "header_count",
-        "key_at",
-        "key_size",
-        "left",
-        "offset_delta",
-        "owner",
-        "pos",
-        "record_end",
-        "timestamp_delta",
-        "value_at",
-        "value_size",
-    )
+        "data", "end", "fault", "header_count", "key_at", "key_size", "left", "offset_delta", "owner", "pos",
+        "record_end", "timestamp_delta", "value_at", "value_size",
+    )  # fmt: skip
 
     def __init__(self) -> None:
         self.owner: object = None

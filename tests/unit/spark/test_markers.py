@@ -27,7 +27,7 @@ from partita.spark.planning.markers import (
     duty_of,
 )
 from partita.spark.settings.options import SinkOptions, parse_sink
-from partita.spark.writing.exactly_once import with_rows
+from partita.spark.writing.row_digest import with_rows
 from partita.spark.writing.sink import TopicArrowWriter, TopicStreamArrowWriter
 from partita.spark.writing.task_transaction import TaskTransaction, read_marker
 

@@ -17,7 +17,7 @@ from partita.protocol.primitives import Message
 
 if TYPE_CHECKING:
     from partita.broker.api.context import Answer
-    from partita.broker.beside.sliced_thread import SlicedThread
+    from partita.broker.beside import SlicedThread
 
 T = TypeVar("T")
 Check: TypeAlias = Callable[[Asking, Message], Verdict | None]

@@ -29,6 +29,7 @@ def sync_unclean_logs(storage: Storage, *, at_once: int = AT_ONCE) -> int:
         logs = [f"{folder}/{name}" for name in storage.list(folder) if name.isdigit()]
         unsynced = [(log, bases) for log in logs if (bases := _unsynced(storage, log))]
         jobs += [partial(_sync, storage, log, bases) for log, bases in unsynced]
+        # The names last: a directory is synced when all the files that it names are.
         folders += [folder] if unsynced else []
     side_by_side(jobs, "syncing the logs that were not closed in order", at_once=at_once)
     side_by_side([partial(storage.sync_dir, folder) for folder in folders], "syncing folders", at_once=at_once)

@@ -154,6 +154,8 @@ class Upkeep:
         """
         if self._store.failure is not None:
             raise StorageError(f"the log directory is offline: {self._store.failure}")
+        # Appended bytes do not count here: what they promise is said by `Durability`, and each append waits for its
+        # own.
         has_something = self._store.chores or any(kept.has_chores for kept in self._unsynced)
         if self._is_stopped or not (has_something or self._syncing is not None):
             return None
@@ -200,6 +202,7 @@ class Upkeep:
             return
         if self._sync_timer is not None:
             self._sync_timer.cancel()
+        # One timer for all logs, at the earliest of their times: ten thousand logs would be as many timers.
         self._sync_due_ms = due_ms
         delay_ms = max(0, due_ms - self._clock.now().mono_ms)
         self._sync_timer = self._loop.call_later(delay_ms / 1000, self._sync)
@@ -217,6 +220,7 @@ class Upkeep:
 
     async def _sync_round(self) -> None:
         """Sync, together, every log that is due; or all that have chores, if a caller waits for those."""
+        # Callers that come during the round wait for the next one: what they have written may not be in this one.
         waiting, self._waiting = self._waiting, []
         try:
             begun: list[tuple[PartitionLog, SyncTicket]] = []
@@ -224,6 +228,7 @@ class Upkeep:
             if begun or self._store.chores or waiting:
                 await self._run(SyncRound(self._take_chores(), begun))
         finally:
+            # Before the answers are given: a caller that goes on at once may ask for another sync.
             self._syncing = None
             self._tell_waiting(waiting)
             if not self._is_stopped:
@@ -236,6 +241,7 @@ class Upkeep:
             due_ms = unsynced.next_sync_ms()
             if due_ms is None:
                 self._unsynced.pop(unsynced, None)
+            # Logs that are due leave together, so the device is flushed for all of them at once.
             elif due_ms <= now.mono_ms or (for_chores and unsynced.has_chores):
                 ticket = unsynced.begin_sync(now)
                 if ticket is not None:
@@ -319,6 +325,7 @@ class Upkeep:
         now, count = self._clock.now(), 0
         expiration_ms = self._config.int("producer.id.expiration.ms")
         for kept in portion:
+            # Here and not at each append: a producer that is gone costs memory, not correctness.
             kept.producers.expire(now.wall_ms, expiration_ms)
             try:
                 count += 0 if self._cuts.is_held else kept.delete_old_segments(now)

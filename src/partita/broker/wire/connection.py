@@ -86,37 +86,11 @@ class Connection(asyncio.BufferedProtocol):
     """See the module. `seen_tick` and `frame_tick` are stamps of the server's ticks, for its deadlines."""
 
     __slots__ = (
-        "_answerer",
-        "_is_aborted",
-        "_is_in_line",
-        "_largest_received",
-        "_login_bytes",
-        "_mute",
-        "_on_close",
-        "_out",
-        "_out_bytes",
-        "_own",
-        "_own_filled",
-        "_own_size",
-        "_parked",
-        "_reading_paused",
-        "_rest",
-        "_scratch",
-        "_scratch_view",
-        "_server",
-        "_transport",
-        "_turns",
-        "_writing_paused",
-        "client_host",
-        "closed",
-        "closing_ticks",
-        "frame_tick",
-        "is_lent",
-        "login_tick",
-        "principal",
-        "recall",
-        "seen_tick",
-    )
+        "_answerer", "_is_aborted", "_is_in_line", "_largest_received", "_login_bytes", "_mute", "_on_close", "_out",
+        "_out_bytes", "_own", "_own_filled", "_own_size", "_parked", "_reading_paused", "_rest", "_scratch",
+        "_scratch_view", "_server", "_transport", "_turns", "_writing_paused", "client_host", "closed", "closing_ticks",
+        "frame_tick", "is_lent", "login_tick", "principal", "recall", "seen_tick",
+    )  # fmt: skip
 
     def __init__(self, server: Owner) -> None:
         self._server = server

@@ -105,21 +105,9 @@ class ConsumerGroup:
     """One group. Only its replay methods change it."""
 
     __slots__ = (
-        "assigned_ms",
-        "assignment_epoch",
-        "classic_members",
-        "epoch",
-        "group_id",
-        "has_partition_metadata",
-        "members",
-        "metadata_hash",
-        "names",
-        "owners",
-        "patterns",
-        "regexes",
-        "static",
-        "targets",
-    )
+        "assigned_ms", "assignment_epoch", "classic_members", "epoch", "group_id", "has_partition_metadata", "members",
+        "metadata_hash", "names", "owners", "patterns", "regexes", "static", "targets",
+    )  # fmt: skip
 
     def __init__(self, group_id: str) -> None:
         self.group_id = group_id

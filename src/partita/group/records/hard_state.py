@@ -39,16 +39,9 @@ class HardState:
     """Groups of both protocols, committed offsets, and the offsets of open transactions of one shard."""
 
     __slots__ = (
-        "_latest",
-        "_position",
-        "consumer_groups",
-        "coordinator_epochs",
-        "groups",
-        "offsets",
-        "pending",
-        "producer_epochs",
-        "skipped",
-    )
+        "_latest", "_position", "consumer_groups", "coordinator_epochs", "groups", "offsets", "pending",
+        "producer_epochs", "skipped",
+    )  # fmt: skip
 
     def __init__(self) -> None:
         self.groups: dict[str, bytes] = {}

@@ -47,22 +47,9 @@ class Member:
     """A member of a group. `deadline_ms` is its session's end, or NO_DEADLINE while an answer to it is parked."""
 
     __slots__ = (
-        "assignment",
-        "client_host",
-        "client_id",
-        "deadline_ms",
-        "instance_id",
-        "is_new",
-        "join",
-        "joined_ms",
-        "member_id",
-        "protocols",
-        "rebalance_timeout_ms",
-        "session_timeout_ms",
-        "sync",
-        "synced_ms",
-        "was_loaded",
-    )
+        "assignment", "client_host", "client_id", "deadline_ms", "instance_id", "is_new", "join", "joined_ms",
+        "member_id", "protocols", "rebalance_timeout_ms", "session_timeout_ms", "sync", "synced_ms", "was_loaded",
+    )  # fmt: skip
 
     def __init__(
         self,
@@ -111,35 +98,12 @@ class Group:
     """A classic group or, without a protocol type, one that only stores offsets."""
 
     __slots__ = (
-        "causes",
-        "generation",
-        "generation_told",
-        "group_id",
-        "has_unstored_ids",
-        "initial_delay_ms",
-        "initial_remaining_ms",
-        "is_initial",
-        "join_deadline_ms",
-        "join_started_ms",
-        "joins_parked",
-        "leader_id",
-        "members",
-        "new_member_added",
-        "pending",
-        "pending_sync",
-        "protocol_name",
-        "protocol_type",
-        "removed_instances",
-        "since_ms",
-        "state",
-        "static",
-        "subscriptions",
-        "support",
-        "sync_deadline_ms",
-        "sync_started_ms",
-        "wake_ms",
+        "causes", "generation", "generation_told", "group_id", "has_unstored_ids", "initial_delay_ms",
+        "initial_remaining_ms", "is_initial", "join_deadline_ms", "join_started_ms", "joins_parked", "leader_id",
+        "members", "new_member_added", "pending", "pending_sync", "protocol_name", "protocol_type", "removed_instances",
+        "since_ms", "state", "static", "subscriptions", "support", "sync_deadline_ms", "sync_started_ms", "wake_ms",
         "watch_ms",
-    )
+    )  # fmt: skip
 
     def __init__(self, group_id: str, since_ms: int) -> None:
         self.group_id = group_id

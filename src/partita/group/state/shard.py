@@ -87,17 +87,9 @@ class ConsumerTimers:
     """The deadlines of one KIP-848 group, in monotonic milliseconds, by member id."""
 
     __slots__ = (
-        "computes_again_ms",
-        "computing",
-        "group_id",
-        "joins",
-        "matching",
-        "revocations",
-        "seen_version",
-        "sessions",
-        "syncs",
-        "wake_ms",
-    )
+        "computes_again_ms", "computing", "group_id", "joins", "matching", "revocations", "seen_version", "sessions",
+        "syncs", "wake_ms",
+    )  # fmt: skip
 
     def __init__(self, group_id: str) -> None:
         self.group_id = group_id
@@ -148,22 +140,9 @@ class ShardState:
     """The state of one shard. Hard state changes by `HardState.replay` alone; the rest is soft."""
 
     __slots__ = (
-        "assignors",
-        "config",
-        "consumers",
-        "expiry_deadline_ms",
-        "group_settings",
-        "groups",
-        "groups_held",
-        "hard",
-        "new_member_id",
-        "next_full_note_ms",
-        "pending_count",
-        "sweeps",
-        "topics",
-        "wakes",
-        "wakes_made",
-    )
+        "assignors", "config", "consumers", "expiry_deadline_ms", "group_settings", "groups", "groups_held", "hard",
+        "new_member_id", "next_full_note_ms", "pending_count", "sweeps", "topics", "wakes", "wakes_made",
+    )  # fmt: skip
 
     def __init__(
         self,

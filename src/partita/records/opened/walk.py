@@ -29,14 +29,9 @@ class RecordWalk(RecordScanner):
     """
 
     __slots__ = (
-        "found_offset",
-        "found_timestamp",
-        "keyless_count",
-        "max_timestamp",
-        "mistimed_count",
-        "places",
+        "found_offset", "found_timestamp", "keyless_count", "max_timestamp", "mistimed_count", "places",
         "rejected_count",
-    )
+    )  # fmt: skip
 
     def __init__(self) -> None:
         super().__init__()

@@ -69,6 +69,8 @@ class VirtualLoop(asyncio.AbstractEventLoop):
         self._ready.clear()
 
     def _turn(self) -> None:
+        # What becomes ready within a turn is run by the loop that is under way; a turn inside a turn would change the
+        # order.
         if self._is_turning or self._is_stopped:
             return
         self._is_turning = True
@@ -97,6 +99,8 @@ class VirtualLoop(asyncio.AbstractEventLoop):
         handle = asyncio.Handle(callback, args, self, context)
         if not self._is_stopped:
             if not self._ready and not self._is_turning:
+                # A turn is an event of the world like any other: what another event at the same millisecond does may
+                # come before it.
                 self._world.after(0, self._turn)
             self._ready.append(handle)
         return handle
@@ -117,7 +121,11 @@ class VirtualLoop(asyncio.AbstractEventLoop):
         self, when: float, callback: Callable[..., Any], *args: Any, context: Any = None
     ) -> asyncio.TimerHandle:
         """Run it at this virtual second."""
+        # A cancelled timer stays in the world's queue and is passed over when it is due: taking it out would cost a
+        # search.
         handle = asyncio.TimerHandle(when, callback, args, self, context)
+        # Never early: a deadline that is looked at a millisecond before its time would find nothing due. The tiny
+        # amount takes back what multiplying by 1000 adds to a float.
         self._world.at(ceil(when * 1000 - _ROUNDING_MS), self._due, handle)
         return handle
 
@@ -140,6 +148,7 @@ class VirtualLoop(asyncio.AbstractEventLoop):
     def run_in_executor(self, executor: Any, func: Callable[..., Any], *args: Any) -> asyncio.Future[Any]:  # type: ignore[override]  # nobody is given a coroutine function
         """Do the work after a delay, on the spot."""
         done = self.create_future()
+        # The work itself is done at the end of its time and not at the begin: a crash in between must lose it.
         self._world.after(self._world.dice.between(*self.work_ms), self.enter, self._work, done, func, args)
         return done
 

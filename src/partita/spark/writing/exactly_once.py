@@ -12,10 +12,6 @@ from collections.abc import Iterator
 from itertools import chain
 from typing import TYPE_CHECKING
 
-import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
-from numpy.typing import NDArray
 from pyspark import TaskContext
 
 from partita.errors import KafkaError
@@ -35,7 +31,6 @@ from partita.spark.planning.markers import (
 )
 from partita.spark.settings.options import SinkOptions
 from partita.spark.settings.produce import ProduceSettings
-from partita.spark.writing.murmur2_columns import SEED, murmur2
 from partita.spark.writing.rows_out import RowsWritten, packer_of, send_rows
 from partita.spark.writing.task_transaction import TaskTransaction, read_marker, write_marker
 from partita.spark.writing.topic_producer import TopicProducer
@@ -43,55 +38,9 @@ from partita.spark.writing.topic_producer import TopicProducer
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from partita.spark.writing import exactly_once
+    from partita.spark.writing import row_digest
 else:
-    row_digest = later("partita.spark.writing.exactly_once")
-
-
-COLUMNS = ("topic", "partition", "key", "value", "headers", "timestamp")
-_OTHER_SEED = 0x2F0B4C27
-
-
-def with_rows(digest: Digest, rows: pa.RecordBatch) -> Digest:
-    """The digest with the rows of one Arrow batch."""
-    if not rows.num_rows:
-        return digest
-    parts: list[pa.Array | pa.Scalar] = []
-    for name in COLUMNS:
-        if name in rows.schema.names:
-            parts += _framed(_as_bytes(rows.column(rows.schema.names.index(name))))
-    joined = pc.binary_join_element_wise(*parts, pa.scalar(b"", pa.binary()))
-    offsets, data = _buffers(joined)
-    low, high = murmur2(offsets, data, SEED).astype(np.uint64), murmur2(offsets, data, _OTHER_SEED).astype(np.uint64)
-    with np.errstate(over="ignore"):
-        total = int((high << np.uint64(32) | low).sum(dtype=np.uint64))
-    return digest.plus(rows.num_rows, total)
-
-
-def _framed(column: pa.Array) -> list[pa.Array]:
-    """A column with its lengths in front, so that no two different rows join to the same bytes."""
-    lengths = pc.cast(pc.fill_null(pc.binary_length(column), -1), pa.string()).cast(pa.binary())
-    return [lengths, pa.array([b":"] * len(column), pa.binary()), column.fill_null(b"")]
-
-
-def _as_bytes(column: pa.Array) -> pa.Array:
-    if pa.types.is_binary(column.type):
-        return column
-    if pa.types.is_string(column.type):
-        return column.cast(pa.binary())
-    if pa.types.is_timestamp(column.type):
-        return column.cast(pa.int64()).cast(pa.string()).cast(pa.binary())
-    if pa.types.is_integer(column.type):
-        return column.cast(pa.string()).cast(pa.binary())
-    return pa.array([None if row is None else repr(row).encode() for row in column.to_pylist()], pa.binary())
-
-
-def _buffers(column: pa.Array) -> tuple[NDArray[np.int64], NDArray[np.uint8]]:
-    column = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
-    _, offsets, data = column.buffers()
-    bounds = np.frombuffer(offsets, np.int32)[column.offset : column.offset + len(column) + 1].astype(np.int64)
-    return bounds, np.frombuffer(data, np.uint8)
-
+    row_digest = later("partita.spark.writing.row_digest")
 
 log = logging.getLogger("partita.spark")
 
@@ -152,7 +101,7 @@ def _write(
     def counted() -> Iterator[pa.RecordBatch]:
         nonlocal digest
         for batch in batches:
-            digest = exactly_once.with_rows(digest, batch)
+            digest = row_digest.with_rows(digest, batch)
             yield batch
 
     link.call(transaction.begin())
@@ -185,7 +134,7 @@ def _warn_if_slow(place: TaskPlace, seconds: float, limit_ms: int) -> None:
 def _digest_of(batches: Iterator[pa.RecordBatch]) -> Digest:
     digest = Digest()
     for batch in batches:
-        digest = exactly_once.with_rows(digest, batch)
+        digest = row_digest.with_rows(digest, batch)
     return digest
 
 
