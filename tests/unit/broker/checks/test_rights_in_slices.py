@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from partita import Broker
+from partita.broker import beside
 from partita.broker.api import context
-from partita.broker.beside import sliced_thread
 from partita.broker.requests import dispatch
 from partita.broker.wire import turns
 from partita.broker.wire.turns import Turns
@@ -69,7 +69,7 @@ def describe_groups(alice: Raw) -> list[tuple[str, int]]:
 @pytest.mark.parametrize("ask", [fetch, list_offsets, metadata, metadata_of_all, describe_groups])
 def test_no_turn_decides_about_more_than_one_thing(broker: Broker, alice: Raw, monkeypatch: Any, ask: Any) -> None:
     """24,000 topics of a fetch, of which none might be read, held the loop for 110 ms."""
-    for module in (context, sliced_thread, turns):
+    for module in (context, beside, turns):
         monkeypatch.setattr(module, "SLICE_SECONDS", 0.0)
     monkeypatch.setattr(turns, "ROUND_SECONDS", 0.0)
     monkeypatch.setattr(dispatch, "QUICK_ELEMENTS", 10)
