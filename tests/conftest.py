@@ -18,6 +18,7 @@ from partita import Broker
 from support import standstill
 from support.broker.raw import Raw
 from support.every_case import WALKED
+from support.kafka.node import RELEASE, ask_release
 from support.schedule import ByFile, begun
 
 HISTORIES = 200
@@ -33,6 +34,7 @@ settings.load_profile("partita")
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--conformance", action="store_true", help="also compare with Apache Kafka (needs Java and Maven)")
+    parser.addoption("--kafka", default=RELEASE, metavar="RELEASE", help="the release to compare with (%(default)s)")
     parser.addoption("--slow", action="store_true", help="also run what takes minutes: a Spark cluster, kill rounds")
     parser.addoption("--on-kafka", action="store_true", help="the Spark tests use Apache Kafka in place of our broker")
     parser.addoption(
@@ -40,6 +42,10 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
     parser.addoption("--standstill", action="store_true", help="stop the process now and then, to find tests of luck")
     parser.addoption("--soak-minutes", type=float, default=0, help="kill a member every 30 s for so long, not 10 times")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    ask_release(config.getoption("--kafka"))
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -10,7 +10,7 @@ from runpy import run_path
 
 import pytest
 
-from support.kafka.node import VERSION, KafkaUnavailable, jars
+from support.kafka.node import KafkaUnavailable, asked_release, jars
 
 pytestmark = pytest.mark.conformance
 
@@ -54,7 +54,7 @@ def named() -> dict[tuple[str, str], str]:
 def methods(class_name: str) -> set[str]:
     """The methods of a class of the coordinator, private ones too, as javap lists them."""
     try:
-        (jar,) = jars().glob(f"kafka-group-coordinator-{VERSION}.jar")
+        (jar,) = jars().glob(f"kafka-group-coordinator-{asked_release()}.jar")
     except KafkaUnavailable as reason:
         pytest.skip(f"no jars of Apache Kafka: {reason}")
     name = f"org.apache.kafka.coordinator.group.{PACKAGES[class_name]}{class_name}"

@@ -17,7 +17,10 @@ from pathlib import Path
 from partita import Admin
 from partita.designs.zookeeper.ports import free_ports
 
-VERSION = "4.3.1"
+RELEASE = "4.4.0"
+"""The release that is started unless `pytest --kafka` names another; nobody needs both for a change to pass."""
+NEWEST_TOOLS = (4, 3, 1)
+"""The last release of which the command-line tools are published; they run with the libraries of later ones."""
 POM = Path(__file__).parents[2] / "conformance" / "pom.xml"
 START_LIMIT_S = 180.0
 
@@ -41,27 +44,43 @@ log.initial.task.delay.ms=86400000
 """
 
 
+_asked = [RELEASE]
+
+
+def ask_release(release: str) -> None:
+    """Have every node and tool that names no release be of this one."""
+    _asked[:] = [release]
+
+
+def asked_release() -> str:
+    """The release of nodes and tools that name none."""
+    return _asked[0]
+
+
 class KafkaUnavailable(RuntimeError):
     """Java or Maven is not there, or the jars cannot be had."""
 
 
-def jars() -> Path:
-    """The folder with Kafka's jars; fetched once. Raises KafkaUnavailable."""
-    cache = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "partita" / f"kafka-{VERSION}"
+def jars(release: str | None = None) -> Path:
+    """The folder with the jars of a release; fetched once. Raises KafkaUnavailable."""
+    release = release or asked_release()
+    cache = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "partita" / f"kafka-{release}"
     if (cache / ".complete").exists():
         return cache
     maven = shutil.which("mvn")
     if maven is None or shutil.which("java") is None:
         raise KafkaUnavailable("Java 17 and Maven are needed to run Apache Kafka")
-    command = [maven, "-q", "-B", "-f", str(POM), "dependency:copy-dependencies", f"-DoutputDirectory={cache}"]
-    done = subprocess.run([*command, "-DincludeScope=runtime"], capture_output=True, text=True, timeout=300)
+    tools = ".".join(map(str, min(NEWEST_TOOLS, tuple(map(int, release.split("."))))))
+    options = [f"-Dkafka.version={release}", f"-Dtools.version={tools}", f"-DoutputDirectory={cache}"]
+    command = [maven, "-q", "-B", "-f", str(POM), "dependency:copy-dependencies", "-DincludeScope=runtime", *options]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300)
     if done.returncode != 0:
         raise KafkaUnavailable(f"Maven could not fetch Kafka's jars:\n{done.stdout[-2000:]}{done.stderr[-2000:]}")
     (cache / ".complete").touch()
     return cache
 
 
-def java_command(main_class: str, *arguments: str, heap: str = "512m") -> list[str]:
+def java_command(main_class: str, *arguments: str, heap: str = "512m", release: str | None = None) -> list[str]:
     """The command line that runs one of Kafka's classes."""
     return [
         "java",
@@ -69,7 +88,7 @@ def java_command(main_class: str, *arguments: str, heap: str = "512m") -> list[s
         "-XX:+UseSerialGC",
         "-XX:TieredStopAtLevel=1",
         "-cp",
-        f"{jars()}/*",
+        f"{jars(release)}/*",
         main_class,
         *arguments,
     ]
