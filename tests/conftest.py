@@ -44,10 +44,6 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--soak-minutes", type=float, default=0, help="kill a member every 30 s for so long, not 10 times")
 
 
-def pytest_configure(config: pytest.Config) -> None:
-    ask_release(config.getoption("--kafka"))
-
-
 @pytest.fixture(scope="session", autouse=True)
 def _standstill(pytestconfig: pytest.Config) -> Iterator[None]:
     if not pytestconfig.getoption("--standstill"):
@@ -58,10 +54,11 @@ def _standstill(pytestconfig: pytest.Config) -> Iterator[None]:
         child.terminate()
 
 
-def pytest_configure() -> None:
+def pytest_configure(config: pytest.Config) -> None:
     """Take SIGINT again: a job in the background of a shell ignores it, and so do the processes that tests start."""
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+    ask_release(config.getoption("--kafka"))
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

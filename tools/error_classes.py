@@ -78,7 +78,8 @@ def text() -> str:
 
 def _class(code: ErrorCode) -> str:
     kind = "MissingRightError" if code in RESOURCES else KINDS.get(code, "KafkaError")
-    lines = [f"class {name_of(code)}({kind}, code=ErrorCode.{code.name}):", f'    """{_sentence(code.meaning)}"""']
+    head = f"class {name_of(code)}({kind}, code=ErrorCode.{code.name}):"
+    lines = [f"{head}  # fmt: skip # noqa: E501" if len(head) > 120 else head, f'    """{_sentence(code.meaning)}"""']
     if code in RESOURCES:
         resource, option = RESOURCES[code]
         lines += ["", f'    resource, option = "{resource}", "{option}"']

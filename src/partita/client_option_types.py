@@ -10,6 +10,7 @@ class ClientOptions(TypedDict, total=False):
     """Every option by its name, in Kafka's spelling with underscores: what every client takes."""
 
     bootstrap_servers: str | Iterable[Any]
+    bootstrap_resolve_timeout_ms: int
     client_id: str
     request_timeout_ms: int
     retry_backoff_ms: int
@@ -21,6 +22,7 @@ class ClientOptions(TypedDict, total=False):
     metadata_max_age_ms: int
     metadata_recovery_strategy: str
     metadata_recovery_rebootstrap_trigger_ms: int
+    metadata_cluster_check_enable: bool
     client_dns_lookup: str
     send_buffer_bytes: int
     receive_buffer_bytes: int
@@ -78,6 +80,8 @@ class ClientOptions(TypedDict, total=False):
     sasl_oauthbearer_clock_skew_seconds: int
     sasl_oauthbearer_expected_audience: str | Iterable[Any]
     sasl_oauthbearer_expected_issuer: str | None
+    sasl_oauthbearer_allow_unverified_audience: bool
+    sasl_oauthbearer_allow_unverified_issuer: bool
     sasl_oauthbearer_header_urlencode: bool
     sasl_oauthbearer_client_credentials_client_id: str | None
     sasl_oauthbearer_client_id: str | None

@@ -83,6 +83,8 @@ _TABLE: tuple[tuple[str, Kind, object, float | None, float | None], ...] = (
     ("sasl_oauthbearer_clock_skew_seconds", "int", 30, None, None),
     ("sasl_oauthbearer_expected_audience", "list", [], None, None),
     ("sasl_oauthbearer_expected_issuer", "str", None, None, None),
+    ("sasl_oauthbearer_allow_unverified_audience", "bool", False, None, None),
+    ("sasl_oauthbearer_allow_unverified_issuer", "bool", False, None, None),
     ("sasl_oauthbearer_header_urlencode", "bool", False, None, None),
     ("sasl_oauthbearer_client_credentials_client_id", "str", None, None, None),
     ("sasl_oauthbearer_client_credentials_client_secret", "secret", None, None, None),
@@ -133,6 +135,7 @@ SECURITY_OPTIONS: tuple[Option, ...] = tuple(
 
 CLIENT_OPTIONS: tuple[Option, ...] = (
     Option("bootstrap_servers", "list", REQUIRED, "host:port list to find the cluster by"),
+    Option("bootstrap_resolve_timeout_ms", "int", 0, "time to look servers up; here, each connection does", minimum=0),
     Option("client_id", "str", "", "name of this client in the brokers' logs"),
     Option("request_timeout_ms", "int", 30_000, "time for one answer", minimum=0),
     Option("retry_backoff_ms", "int", 100, "first wait before a request is repeated", minimum=0),
@@ -145,6 +148,7 @@ CLIENT_OPTIONS: tuple[Option, ...] = (
     Option("metadata_recovery_strategy", "str", "rebootstrap", "when to use bootstrap servers again; here: always",
            choices=("rebootstrap", "none"), ignore_case=True),
     Option("metadata_recovery_rebootstrap_trigger_ms", "int", 300_000, "when they are tried again", minimum=0),
+    Option("metadata_cluster_check_enable", "bool", True, "ask brokers whether they are the cluster and node meant"),
     Option("client_dns_lookup", "str", "use_all_dns_ips", "how host names are looked up",
            choices=("use_all_dns_ips", "resolve_canonical_bootstrap_servers_only")),
     Option("send_buffer_bytes", "int", -1, "socket buffer; -1 lets the system choose", minimum=-1),

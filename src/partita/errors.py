@@ -583,5 +583,17 @@ class ShareSessionLimitReachedError(KafkaError, code=ErrorCode.SHARE_SESSION_LIM
     """The broker holds as many share sessions as it may."""
 
 
+class GroupDeletionFailedError(KafkaError, code=ErrorCode.GROUP_DELETION_FAILED):
+    """The group could not be deleted."""
+
+
+class StreamsTopologyDescriptionUpdateFailedError(KafkaError, code=ErrorCode.STREAMS_TOPOLOGY_DESCRIPTION_UPDATE_FAILED):  # fmt: skip # noqa: E501
+    """The streams topology's description was not stored."""
+
+
+class ControllerIdNotRegisteredError(KafkaError, code=ErrorCode.CONTROLLER_ID_NOT_REGISTERED):
+    """No controller with this id is registered."""
+
+
 _PARENTS = (KafkaError, FatalTransactionError, AbortableTransactionError, MissingRightError)
 _CLASSES = {kind.code: kind for parent in _PARENTS for kind in parent.__subclasses__() if "code" in vars(kind)}

@@ -27,7 +27,7 @@ HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
 VECTORS = ROOT / "tests" / "vectors"
 BUILD = ROOT / "build" / "vectors"
-RELEASE = "4.3.1"
+RELEASE = "4.4.0"
 MADE = (
     "acls.jsonl.gz", "security.jsonl", "transaction-log-written.jsonl", "transaction-moves.jsonl.gz",
     "assignors-cooperative-sticky.jsonl.gz", "assignors-range.jsonl.gz", "assignors-roundrobin.jsonl.gz",

@@ -47,6 +47,7 @@ class BrokerOptions(TypedDict, total=False):
     delete_topic_enable: bool
     fetch_max_bytes: int
     group_consumer_assignment_interval_ms: int
+    group_consumer_assignor_offload_enable: bool
     group_consumer_assignors: str | Iterable[str]
     group_consumer_heartbeat_interval_ms: int
     group_consumer_max_assignment_interval_ms: int
@@ -117,6 +118,7 @@ class BrokerOptions(TypedDict, total=False):
     max_connection_creation_rate: int
     max_connections: int
     max_connections_per_ip: int
+    max_decompressed_message_bytes: int
     max_incremental_fetch_session_cache_slots: int
     message_max_bytes: int
     min_insync_replicas: int
@@ -143,6 +145,8 @@ class BrokerOptions(TypedDict, total=False):
     producer_id_expiration_ms: int
     sasl_enabled_mechanisms: str | Iterable[str]
     sasl_jaas_config: str | None
+    sasl_oauthbearer_allow_unverified_audience: bool
+    sasl_oauthbearer_allow_unverified_issuer: bool
     sasl_oauthbearer_clock_skew_seconds: int
     sasl_oauthbearer_expected_audience: str | Iterable[str]
     sasl_oauthbearer_expected_issuer: str | None

@@ -1,6 +1,6 @@
 """Which options exist: Kafka's names, types, defaults and bounds, for the broker and for topics.
 
-Mirrors KafkaConfig and LogConfig of Apache Kafka 4.3.1 (a test compares every row with Kafka's own answer). Options
+Mirrors KafkaConfig and LogConfig of Apache Kafka 4.4.0 (a test compares every row with Kafka's own answer). Options
 whose subject Partita does not have (replication, remote storage of whole clusters) are absent from BROKER.
 """
 
@@ -56,6 +56,7 @@ BROKER: tuple[Option, ...] = (
     Option("delete.topic.enable", BOOLEAN, True),
     Option("fetch.max.bytes", INT, 57671680, low=1024),
     Option("group.consumer.assignment.interval.ms", INT, 1000, low=0),
+    Option("group.consumer.assignor.offload.enable", BOOLEAN, True),
     Option("group.consumer.assignors", LIST, ("uniform", "range")),
     Option("group.consumer.heartbeat.interval.ms", INT, 5000, low=1),
     Option("group.consumer.max.assignment.interval.ms", INT, 15000, low=0),
@@ -126,6 +127,7 @@ BROKER: tuple[Option, ...] = (
     Option("max.connection.creation.rate", INT, 2147483647, low=0, changeable=True),
     Option("max.connections", INT, 2147483647, low=0, changeable=True),
     Option("max.connections.per.ip", INT, 2147483647, low=0, changeable=True),
+    Option("max.decompressed.message.bytes", INT, 2147483639, low=1, high=2147483639, changeable=True),
     Option("max.incremental.fetch.session.cache.slots", INT, 1000, low=0),
     Option("message.max.bytes", INT, 1048588, low=0, changeable=True),
     Option("min.insync.replicas", INT, 1, low=1, changeable=True),
@@ -152,6 +154,8 @@ BROKER: tuple[Option, ...] = (
     Option("producer.id.expiration.ms", INT, 86400000, low=1, changeable=True),
     Option("sasl.enabled.mechanisms", LIST, ("GSSAPI",)),
     Option("sasl.jaas.config", PASSWORD, None),
+    Option("sasl.oauthbearer.allow.unverified.audience", BOOLEAN, False),
+    Option("sasl.oauthbearer.allow.unverified.issuer", BOOLEAN, False),
     Option("sasl.oauthbearer.clock.skew.seconds", INT, 30),
     Option("sasl.oauthbearer.expected.audience", LIST, ()),
     Option("sasl.oauthbearer.expected.issuer", STRING, None),
@@ -229,6 +233,7 @@ TOPIC: tuple[Option, ...] = (
     Option("compression.type", STRING, "producer", choices=("uncompressed", "zstd", "lz4", "snappy", "gzip", "producer"), changeable=True, synonym="compression.type"),
     Option("compression.zstd.level", INT, 3, low=-131072, high=22, changeable=True, synonym="compression.zstd.level"),
     Option("delete.retention.ms", LONG, 86400000, low=0, changeable=True, synonym="log.cleaner.delete.retention.ms"),
+    Option("errors.deadletterqueue.group.enable", BOOLEAN, False, changeable=True),
     Option("file.delete.delay.ms", LONG, 60000, low=0, changeable=True, synonym="log.segment.delete.delay.ms"),
     Option("flush.messages", LONG, 9223372036854775807, low=1, changeable=True, synonym="log.flush.interval.messages"),
     Option("flush.ms", LONG, 9223372036854775807, low=0, changeable=True, synonym="log.flush.interval.ms"),
@@ -239,6 +244,7 @@ TOPIC: tuple[Option, ...] = (
     Option("local.retention.bytes", LONG, -2, low=-2, changeable=True, synonym="log.local.retention.bytes"),
     Option("local.retention.ms", LONG, -2, low=-2, changeable=True, synonym="log.local.retention.ms"),
     Option("max.compaction.lag.ms", LONG, 9223372036854775807, low=1, changeable=True, synonym="log.cleaner.max.compaction.lag.ms"),
+    Option("max.decompressed.message.bytes", INT, 2147483639, low=1, high=2147483639, changeable=True, synonym="max.decompressed.message.bytes"),
     Option("max.message.bytes", INT, 1048588, low=0, changeable=True, synonym="message.max.bytes"),
     Option("message.timestamp.after.max.ms", LONG, 3600000, low=0, changeable=True, synonym="log.message.timestamp.after.max.ms"),
     Option("message.timestamp.before.max.ms", LONG, 9223372036854775807, low=0, changeable=True, synonym="log.message.timestamp.before.max.ms"),
@@ -247,6 +253,8 @@ TOPIC: tuple[Option, ...] = (
     Option("min.compaction.lag.ms", LONG, 0, low=0, changeable=True, synonym="log.cleaner.min.compaction.lag.ms"),
     Option("min.insync.replicas", INT, 1, low=1, changeable=True, synonym="min.insync.replicas"),
     Option("preallocate", BOOLEAN, False, changeable=True, synonym="log.preallocate"),
+    Option("remote.copy.lag.bytes", LONG, -1, low=-1, changeable=True, synonym="log.remote.copy.lag.bytes"),
+    Option("remote.copy.lag.ms", LONG, 0, low=-1, changeable=True, synonym="log.remote.copy.lag.ms"),
     Option("remote.log.copy.disable", BOOLEAN, False, changeable=True),
     Option("remote.log.delete.on.disable", BOOLEAN, False, changeable=True),
     Option("remote.storage.enable", BOOLEAN, False, changeable=True),

@@ -37,6 +37,7 @@ class Cluster:
         self.bootstrap = parse_servers(bootstrap)
         self.view = MetadataView()
         self.pool = ConnectionPool(self.config)
+        self.pool.view = self.view
         self.trouble: Disconnected | None = None
         """Why no broker could be reached the last time one was looked for; None while one can be."""
         self.on_trouble: Callable[[Disconnected | None], None] | None = None

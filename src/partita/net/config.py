@@ -30,6 +30,7 @@ class ClientConfig:
     socket_connection_setup_timeout_max_ms: int = 30_000
     connections_max_idle_ms: int = 540_000
     metadata_max_age_ms: int = 300_000
+    metadata_cluster_check_enable: bool = True
     # Deviation: Partita leaves the sizes of socket buffers to the system (-1), where Kafka sets 128 KiB and 64 KiB.
     send_buffer_bytes: int = -1
     receive_buffer_bytes: int = -1

@@ -21,7 +21,7 @@ from partita.errors import AuthenticationError, KafkaError
 from partita.net import names, refusals
 from partita.net.access import Access
 from partita.net.config import ClientConfig
-from partita.net.errors import Disconnected, RequestTimedOut, VersionMismatch
+from partita.net.errors import Disconnected, RequestTimedOut, VersionMismatch, WrongBroker
 from partita.net.frames import FrameReceiver
 from partita.net.metrics import Traffic
 from partita.protocol import framing
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 SOFTWARE_NAME = "partita"
 SOFTWARE_VERSION = "0.1.0"
 THROTTLE_MS_MAX = 30_000
-_UNSUPPORTED_VERSION = 35
+_UNSUPPORTED_VERSION, _REBOOTSTRAP_REQUIRED = 35, 129
 _API_VERSIONS = 18
 _LOGIN_APIS = (17, 36)
 _RENEWED_FROM_MS = 1_000
@@ -84,6 +84,7 @@ class Connection(asyncio.BufferedProtocol):
         """Hears for how many ms the broker asks to be sent nothing."""
         self.traffic: Traffic | None = None
         """Counter of traffic, if any."""
+        self._meant: tuple[str, int] | None = None
         self._config = config
         self._loop = asyncio.get_running_loop()
         self._frames = FrameReceiver(config.response_max_bytes)
@@ -112,9 +113,12 @@ class Connection(asyncio.BufferedProtocol):
         access: Access | None = None,
         setup_timeout_ms: int | None = None,
         like: Connection | None = None,
+        meant: tuple[str, int] | None = None,
         begun: Callable[[Connection], None] | None = None,
     ) -> Connection:
         """Connect, agree on versions and log in. Raises Disconnected, VersionMismatch, TlsError, AuthenticationError.
+
+        The broker is asked whether it is the cluster and node that are `meant`; if not, this raises WrongBroker.
 
         `begun` is given the connection before it connects, so that `lacks` can be read while this waits.
 
@@ -124,6 +128,7 @@ class Connection(asyncio.BufferedProtocol):
         """
         timeout = (setup_timeout_ms or config.socket_connection_setup_timeout_ms) / 1000
         connection = cls(host, port, config)
+        connection._meant = meant
         if begun is not None:
             begun(connection)
         connection._access = access = access or Access(config.security)
@@ -337,11 +342,16 @@ class Connection(asyncio.BufferedProtocol):
 
     async def _agree_on_versions(self) -> None:
         request = _asking()
+        if self._meant is not None:
+            request.cluster_id, request.node_id = self._meant
         answer = await self.send(request, ApiVersionsRequest.MAX_VERSION)
         if answer.error_code == _UNSUPPORTED_VERSION:
             offered = next((a.max_version for a in answer.api_keys if a.api_key == _API_VERSIONS), 0)
             self.api_versions_version = max(0, min(offered, ApiVersionsRequest.MAX_VERSION))
             answer = await self.send(request, self.api_versions_version)
+        if answer.error_code == _REBOOTSTRAP_REQUIRED and self._meant is not None:
+            cluster, node = self._meant
+            raise WrongBroker(f"{self.address} is not broker {node} of cluster {cluster!r} any more")
         if answer.error_code:
             raise VersionMismatch(f"{self.host}:{self.port} answered ApiVersions with error {answer.error_code}")
         self._take_versions(answer)

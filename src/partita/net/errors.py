@@ -20,6 +20,10 @@ class NoAnswerYet(Disconnected):
     """No broker has answered so far, and some may still do: connections to them are in the making."""
 
 
+class WrongBroker(Disconnected):
+    """Another cluster or another node answers at this address than the metadata says. (KIP-1242)"""
+
+
 class VersionMismatch(UnsupportedVersionError):
     """The broker serves no version of an API that we speak."""
 

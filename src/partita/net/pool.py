@@ -20,9 +20,9 @@ from partita.net.access import Access
 from partita.net.broker_news import UNREACHABLE_AFTER_MS, Broker, BrokerNews
 from partita.net.config import ClientConfig, backoff_ms
 from partita.net.connection import Connection
-from partita.net.errors import Disconnected, NoAnswerYet, words_of
+from partita.net.errors import Disconnected, NoAnswerYet, WrongBroker, words_of
 from partita.net.metrics import NetworkMetrics
-from partita.protocol.metadata_view import Node
+from partita.protocol.metadata_view import MetadataView, Node
 
 NEXT_SERVER_AFTER_S = 0.4
 """A server that has not answered for so long is tried no longer alone: one that hangs costs no more than this."""
@@ -65,6 +65,8 @@ class ConnectionPool:
         self._access = access or Access(config.security)
         self.metrics: NetworkMetrics | None = None
         """Counter of connections and their traffic, if any; set it before the first connection."""
+        self.view: MetadataView | None = None
+        """Whose nodes these are, if a broker is to be asked whether it is the one meant; forgotten if it is not."""
         self.news = BrokerNews()
         """Reports of brokers that are needed and cannot be reached, that go and come back, and that throttle."""
         self._slots: dict[Hashable, _Slot] = {}
@@ -356,6 +358,7 @@ class ConnectionPool:
                 access=self._access,
                 setup_timeout_ms=setup,
                 like=self._like(slot.address),
+                meant=self._meant(key),
                 begun=partial(setattr, slot, "attempt"),
             )
         except refusals.Suspected as error:
@@ -370,8 +373,10 @@ class ConnectionPool:
             self._count("failed-authentication")
             self._failed(slot)
             raise
-        except Disconnected:
+        except Disconnected as error:
             self._failed(slot)
+            if isinstance(error, WrongBroker) and self.view is not None:
+                self.view.forget_nodes()
             raise
         # Only a connection that is open and logged in ends the back-off.
         slot.failures, slot.not_before = 0, 0.0
@@ -380,6 +385,13 @@ class ConnectionPool:
         self._watch_idle()
         connection.closed.add_done_callback(lambda _: self._lost(connection))
         return connection
+
+    def _meant(self, key: Hashable) -> tuple[str, int] | None:
+        """The cluster and the node that a connection is to lead to; None where it may be any."""
+        node, view = _node_of(key), self.view
+        if node is None or view is None or view.cluster_id is None or not self.config.metadata_cluster_check_enable:
+            return None
+        return view.cluster_id, node
 
     def _like(self, address: tuple[str, int]) -> Connection | None:
         """A connection to the same address over which the broker has answered."""

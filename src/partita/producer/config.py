@@ -31,6 +31,8 @@ OPTIONS: tuple[Option, ...] = (
     Option("batch_size", "int", 16_384, "most bytes of one batch", minimum=0),
     Option("linger_ms", "int", 5, "how long a batch waits for more records", minimum=0),
     Option("buffer_memory", "int", 33_554_432, "most bytes of records waiting to be sent", minimum=0),
+    Option("buffer_memory_allocation_strategy", "str", "full", "how batches take memory; here, as records need it",
+           choices=("full", "incremental"), ignore_case=True),
     Option("max_block_ms", "int", 60_000, "longest wait for metadata or room in the buffer", minimum=0),
     Option("max_request_size", "int", 1_048_576, "most bytes of one request, and of one record", minimum=0),
     Option("max_in_flight_requests_per_connection", "int", 5, "requests sent ahead of their answers", minimum=1),
@@ -40,6 +42,8 @@ OPTIONS: tuple[Option, ...] = (
            "f(topic, key, value, partition_count) -> partition", nullable=True),
     Option("partitioner_ignore_keys", "bool", False, "spread records with keys too"),
     Option("partitioner_adaptive_partitioning_enable", "bool", True, "give slow partitions fewer records"),
+    Option("partitioner_rack_aware", "bool", False, "records without key go to leaders in client_rack"),
+    Option("client_rack", "str", "", "where this client is; used by partitioner_rack_aware"),
     Option("partitioner_availability_timeout_ms", "int", 0, "how long a slow node may hold batches back", minimum=0),
     Option("connections_max_idle_ms", "int", 540_000, "idle connections are closed after this; -1: never", minimum=-1),
     Option("metadata_max_idle_ms", "int", 300_000, "when topics that are not used are forgotten", minimum=5_000),
@@ -79,6 +83,8 @@ class ProducerConfig:
     partitioner: Callable[..., int | None] | None
     ignore_keys: bool
     adaptive: bool
+    rack: str
+    """Where leaders are preferred; "" where that does not matter."""
     transactional_id: str | None
     transaction_timeout_ms: int
 
@@ -107,6 +113,7 @@ class ProducerConfig:
             partitioner=_partitioner(values["partitioner_class"]),
             ignore_keys=values["partitioner_ignore_keys"],
             adaptive=values["partitioner_adaptive_partitioning_enable"],
+            rack=values["client_rack"] if values["partitioner_rack_aware"] else "",
             **{name: values[name] for name in _TAKEN_OVER},
         )
 

@@ -90,7 +90,7 @@ class ProducerCore:
         self._stale_topics: set[str] = set()
         self._callbacks: list[Callable[[], object]] = []
         self._failures: list[Failure] = []
-        self.transactions = Transactions(config) if config.transactional_id is not None else None
+        self.transactions = Transactions(config, view.topic_id) if config.transactional_id is not None else None
 
     def add(self, delivery: Delivery, now_ms: int) -> bool:
         """Take a record in; True if the shell should poll. Raises errors of the record itself."""

@@ -213,8 +213,14 @@ class Intake:
         if current >= 0:
             return current
         available = [p for p in range(partitions) if self.view.leader(topic, p) is not None] or list(range(partitions))
+        if self.config.rack:
+            available = [p for p in available if self._rack_of(topic, p) == self.config.rack] or available
         sizes = (lambda p: self._queue_size(topic, p)) if self.config.adaptive else None
         return sticky.switch(available, sizes, version)
+
+    def _rack_of(self, topic: str, partition: int) -> str | None:
+        leader = self.view.leader(topic, partition)
+        return None if leader is None else leader.rack
 
     def _queue_size(self, topic: str, partition: int) -> int:
         queue = self.accumulator.queues.get((topic, partition))

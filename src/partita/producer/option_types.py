@@ -23,6 +23,7 @@ class ProducerOptions(ClientOptions, total=False):
     batch_size: int
     linger_ms: int
     buffer_memory: int
+    buffer_memory_allocation_strategy: str
     max_block_ms: int
     max_request_size: int
     max_in_flight_requests_per_connection: int
@@ -31,6 +32,8 @@ class ProducerOptions(ClientOptions, total=False):
     partitioner_class: Any
     partitioner_ignore_keys: bool
     partitioner_adaptive_partitioning_enable: bool
+    partitioner_rack_aware: bool
+    client_rack: str
     partitioner_availability_timeout_ms: int
     connections_max_idle_ms: int
     metadata_max_idle_ms: int

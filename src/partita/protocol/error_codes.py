@@ -1,6 +1,6 @@
 """Every error code of the protocol: its number, whether it may pass, and its meaning.
 
-The numbers, names and kinds are those of `org.apache.kafka.common.protocol.Errors` in release 4.3.1.
+The numbers, names and kinds are those of `org.apache.kafka.common.protocol.Errors` in release 4.4.0.
 """
 
 from __future__ import annotations
@@ -165,3 +165,6 @@ class ErrorCode(IntEnum):
     STREAMS_INVALID_TOPOLOGY_EPOCH = 131, FINAL, "the streams topology's epoch is not valid"
     STREAMS_TOPOLOGY_FENCED = 132, FINAL, "the streams topology's epoch is out of date"
     SHARE_SESSION_LIMIT_REACHED = 133, RETRY, "the broker holds as many share sessions as it may"
+    GROUP_DELETION_FAILED = 134, FINAL, "the group could not be deleted"
+    STREAMS_TOPOLOGY_DESCRIPTION_UPDATE_FAILED = 135, FINAL, "the streams topology's description was not stored"
+    CONTROLLER_ID_NOT_REGISTERED = 136, FINAL, "no controller with this id is registered"

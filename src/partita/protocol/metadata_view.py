@@ -79,6 +79,11 @@ class MetadataView:
         self.topics = topics
         self.version += 1
 
+    def forget_nodes(self) -> None:
+        """Nodes are elsewhere, or of another cluster: what is known of topics has no leaders until the next update."""
+        self.nodes, self.cluster_id, self.controller_id = {}, None, -1
+        self.version += 1
+
     def _topic(self, topic: MetadataResponseTopic, *, reliable: bool) -> TopicView:
         name = topic.name or ""
         before = self.topics.get(name)

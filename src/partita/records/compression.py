@@ -15,6 +15,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING
 
 from partita.lazy import later
+from partita.protocol.error_codes import ErrorCode
 from partita.protocol.primitives import Buffer
 from partita.records.frames import lz4_bound, lz4_repaired, zstd_bound
 from partita.records.header import CODEC_NAMES, InvalidBatch, corrupt
@@ -108,9 +109,10 @@ def decompress(codec: int, data: Buffer, max_bytes: int = DEFAULT_MAX_BYTES, *, 
 
 
 def _too_large(limit: int) -> InvalidBatch:
-    return corrupt(
+    return InvalidBatch(
+        ErrorCode.INVALID_RECORD,
         f"batch inflates to more than {limit} bytes, the most that is read of one of its size; "
-        "the producer has to send smaller batches (batch.size)"
+        "the producer has to send smaller batches (batch.size)",
     )
 
 

@@ -261,7 +261,10 @@ def _add_partitions(world: World, version: int, items: Sequence[Item] | None) ->
 
 def _txn_offset_commit(world: World, version: int, items: Sequence[Item] | None) -> Message:
     part = txn_offset_commit.TxnOffsetCommitRequestPartition(committed_offset=5)
-    topics = [txn_offset_commit.TxnOffsetCommitRequestTopic(name=item.name, partitions=[part]) for item in items or ()]
+    topics = [
+        txn_offset_commit.TxnOffsetCommitRequestTopic(name=item.name, topic_id=world.id_of(item), partitions=[part])
+        for item in items or ()
+    ]
     return txn_offset_commit.TxnOffsetCommitRequest(
         transactional_id="x", group_id="g", producer_id=world.producer[0], producer_epoch=world.producer[1],
         topics=topics,

@@ -204,7 +204,7 @@ class Requests:
             group_id=options.get("group", GROUP),
             producer_id=int(options["pid"]),
             producer_epoch=int(options.get("pe", 0)),
-            generation_id=generation if as_member else int(options.get("g", -1)),
+            generation_id_or_member_epoch=generation if as_member else int(options.get("g", -1)),
             member_id=member_id if as_member else options.get("id", ""),
             group_instance_id=instance if as_member else None,
             topics=[

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -12,6 +13,8 @@ from partita.net.cluster import Cluster
 from partita.net.config import ClientConfig, backoff_ms
 from partita.net.errors import Disconnected
 from partita.net.pool import ConnectionPool
+from partita.protocol.error_codes import ErrorCode
+from partita.protocol.messages.api_versions import ApiVersionsResponse
 from partita.protocol.messages.find_coordinator import Coordinator, FindCoordinatorResponse
 from partita.protocol.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
 from partita.protocol.messages.metadata import (
@@ -46,10 +49,15 @@ class Script:
         self.error = error
         self.lookup = lookup
         self.server: Any = None
+        self.cluster_id: str | None = None
 
     def __call__(self, key: int, version: int, request: Any) -> Any:
         if key == 3:
-            return metadata(self.server.port, error=self.error)
+            answer = metadata(self.server.port, error=self.error)
+            answer.cluster_id = self.cluster_id
+            return answer
+        if key == 18 and request.cluster_id not in (None, self.cluster_id):
+            return ApiVersionsResponse(error_code=ErrorCode.REBOOTSTRAP_REQUIRED)
         if key == 10:
             return coordinator(self.server.port, self.lookup)
         return HeartbeatResponse(error_code=self.codes.pop(0) if self.codes else 0) if key == 12 else None
@@ -73,6 +81,25 @@ def test_a_leader_is_found_and_spoken_to() -> None:
             await cluster.leader_for("t", 7)
 
     with_cluster(Script(), story)
+
+
+@pytest.mark.parametrize("is_on", [True, False])
+def test_a_broker_is_asked_whether_it_is_the_one_that_is_meant(is_on: bool) -> None:
+    script = Script()
+    script.cluster_id = "one"
+
+    async def story(cluster: Cluster, server: WireServer) -> list[tuple[str | None, int]]:
+        await cluster.request_leader("t", 0, HeartbeatRequest())
+        script.cluster_id = "other"
+        server.drop_all()
+        await cluster.request_leader("t", 0, HeartbeatRequest())
+        assert cluster.view.cluster_id == "other"
+        return [(request.cluster_id, request.node_id) for key, _, request in server.requests if key == 18]
+
+    config = replace(CONFIG, metadata_cluster_check_enable=is_on)
+    asked = with_cluster(script, story, config)
+    assert (("one", 1) in asked) is is_on
+    assert {*asked} <= {("one", 1), (None, -1)}, "addresses that no metadata names may be anything"
 
 
 def test_an_unknown_topic_is_raised_after_the_time_for_retries() -> None:

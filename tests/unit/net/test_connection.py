@@ -72,7 +72,7 @@ def test_a_broker_that_lacks_our_api_versions_is_asked_again_in_its_own() -> Non
             connection.close()
             return [version for key, version, _ in server.requests if key == 18]
 
-    assert run(scenario()) == [4, 0]
+    assert run(scenario()) == [5, 0]
 
 
 def test_a_lost_connection_fails_all_that_wait() -> None:

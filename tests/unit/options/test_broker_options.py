@@ -116,9 +116,9 @@ def stored_bytes(codec: str) -> Probe:
     return probe
 
 
-def one_record(ms: int = 0, *, key: bytes | None = b"k", size: int = 10) -> Callable[[Now], bytes]:
+def one_record(ms: int = 0, *, key: bytes | None = b"k", size: int = 10, codec: int = 0) -> Callable[[Now], bytes]:
     """A batch of one record that is `ms` older than now (younger when negative)."""
-    return lambda now: build_batch([(now.wall_ms - ms, key, b"x" * size, ())])
+    return lambda now: build_batch([(now.wall_ms - ms, key, b"x" * size, ())], codec=codec)
 
 
 def misleading(now: Now) -> bytes:
@@ -452,6 +452,7 @@ LOG: dict[str, tuple[object, Probe]] = {
     "log.roll.hours": (1, segments(batches=2, wait_ms=2 * HOUR_MS)),
     "log.roll.ms": (1_000, segments(batches=2, wait_ms=2_000)),
     "log.segment.bytes": (1 << 20, segments(batches=3, wait_ms=0, size=600_000)),
+    "max.decompressed.message.bytes": (600, produced(one_record(size=1_000, codec=1))),
     "message.max.bytes": (100, produced(one_record(size=1_000))),
     "partita.validate.records": ("full", produced(misleading)),
     "producer.id.expiration.ms": (1_000, idle_producers),

@@ -31,11 +31,16 @@ from support.broker.options_page import honoured, is_of_security
 from support.certificates import Certificates
 
 Given: TypeAlias = Mapping[str, object]
+ANY_TOKEN = {
+    "sasl.oauthbearer.allow.unverified.audience": True,
+    "sasl.oauthbearer.allow.unverified.issuer": True,
+}
 SHOWN_AT_LISTENERS = {
     "connection.failed.authentication.delay.ms", "connections.max.reauth.ms",
     "delegation.token.expiry.check.interval.ms", "delegation.token.expiry.time.ms", "delegation.token.max.lifetime.ms",
     "delegation.token.secret.key", "inter.broker.listener.name",
     "listener.security.protocol.map", "partita.login.bytes.per.ip", "sasl.enabled.mechanisms", "sasl.jaas.config",
+    "sasl.oauthbearer.allow.unverified.audience", "sasl.oauthbearer.allow.unverified.issuer",
     "sasl.oauthbearer.expected.audience", "sasl.oauthbearer.expected.issuer",
     "sasl.oauthbearer.jwks.endpoint.retry.backoff.ms", "sasl.oauthbearer.jwks.endpoint.url", "ssl.allow.dn.changes",
     "ssl.client.auth", "ssl.key.password", "ssl.keystore.certificate.chain", "ssl.keystore.key",
@@ -143,7 +148,7 @@ def test_signed_tokens_and_keys_have_ages() -> None:
         return json.dumps({"keys": [public]}).encode()
 
     def looked_twice(given: Given) -> tuple[SignedTokens, int]:
-        options = {"sasl.oauthbearer.jwks.endpoint.url": "https://issuer.example/keys", **given}
+        options = {"sasl.oauthbearer.jwks.endpoint.url": "https://issuer.example/keys", **ANY_TOKEN, **given}
         tokens = SignedTokens(ListenerConfig(BrokerConfig(options), "SASL_SSL"), read)
         asked.clear()
 

@@ -381,10 +381,12 @@ def test_an_option_of_the_consumer_has_its_effect(broker: Broker, name: str) -> 
 
 CONNECTIONS = "unit/options/test_connection_options.py::"
 CORE = "unit/producer/test_producer_core.py::"
+CLUSTER = "unit/net/test_cluster.py::"
 ELSEWHERE = {
     "bootstrap_servers": "e2e/test_mistakes.py::test_an_admin_client_of_a_wrong_host_says_where_it_tried",
     "connections_max_idle_ms": f"{CONNECTIONS}test_an_idle_connection_is_closed_and_made_again_when_it_is_wanted",
     "enable_ssl_certificate_verification": "unit/net/test_tls.py::test_no_check_of_the_host_name_and_no_check_at_all",
+    "metadata_cluster_check_enable": f"{CLUSTER}test_a_broker_is_asked_whether_it_is_the_one_that_is_meant",
     "metadata_max_age_ms": "unit/consumer/test_fetching.py::test_a_preferred_replica_expires",
     "metrics_num_samples": f"{CONNECTIONS}test_the_windows_of_metrics_are_as_many_and_as_long_as_they_were_set",
     "metrics_sample_window_ms": f"{CONNECTIONS}test_the_windows_of_metrics_are_as_many_and_as_long_as_they_were_set",
@@ -404,6 +406,8 @@ ELSEWHERE = {
 PRODUCER_ELSEWHERE = {
     "linger_ms": f"{CORE}test_the_wait_is_the_rest_of_the_linger_time",
     "max_in_flight_requests_per_connection": f"{CORE}test_as_many_requests_are_in_flight_as_the_option_says",
+    "client_rack": f"{CORE}test_records_without_key_stay_in_the_rack_if_that_is_wanted",
+    "partitioner_rack_aware": f"{CORE}test_records_without_key_stay_in_the_rack_if_that_is_wanted",
     "partitioner_adaptive_partitioning_enable":
         f"{CORE}test_a_partition_with_a_long_queue_is_drawn_less_often_unless_that_is_off",
     "partitioner_ignore_keys": f"{CORE}test_keys_may_be_ignored",

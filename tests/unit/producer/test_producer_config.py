@@ -75,7 +75,7 @@ def test_every_option_of_kafka_is_known_with_its_default() -> None:
     known = {option.dotted: option for option in OPTIONS}
     ours = {"send.buffer.bytes": -1, "receive.buffer.bytes": -1}
     for fact in json.loads(vectors.read_text())["producer"]:
-        if fact.get("internal"):
+        if fact.get("internal") and fact["name"] not in known:
             continue
         option = known.pop(fact["name"])
         if fact["type"] in ("INT", "LONG", "SHORT", "BOOLEAN", "DOUBLE"):

@@ -33,7 +33,7 @@ from partita.protocol.messages.produce import (
     ProduceResponse,
     TopicProduceResponse,
 )
-from partita.protocol.metadata_view import MetadataView
+from partita.protocol.metadata_view import MetadataView, Node
 from partita.records.batch import BatchHeader, iter_records, read_header
 
 
@@ -478,6 +478,17 @@ def test_a_partition_with_a_long_queue_is_drawn_less_often_unless_that_is_off() 
 
     assert drawn(partitioner_adaptive_partitioning_enable=False) == [2, 2, 2, 2]
     assert drawn() == [2, 1, 1, 2]
+
+
+def test_records_without_key_stay_in_the_rack_if_that_is_wanted() -> None:
+    def drawn(**options: Any) -> set[int]:
+        world = World(leaders=(1, 2, 1), batch_size=1, draw=lambda bound: bound - 1, **options)
+        world.view.nodes = {node: Node(node, "h", node, f"rack-{node}") for node in (1, 2)}
+        return {world.chosen() for _ in range(6)}
+
+    assert drawn() == drawn(client_rack="rack-2") == {2}
+    assert drawn(client_rack="rack-2", partitioner_rack_aware=True) == {1}
+    assert drawn(client_rack="rack-9", partitioner_rack_aware=True) == {2}, "no leader stands there"
 
 
 # Purging

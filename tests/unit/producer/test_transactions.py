@@ -74,7 +74,7 @@ def test_offsets_go_to_the_groups_coordinator_in_the_members_name(level: int) ->
     commit = asks[-1]
     assert (commit.key, commit.key_type, commit.version_min) == ("g", 0, 3)
     message = commit.message
-    assert (message.generation_id, message.member_id, message.group_instance_id) == (4, "m-1", "i-1")  # type: ignore[attr-defined]  # the request of an Ask is typed by what all have in common
+    assert (message.generation_id_or_member_epoch, message.member_id, message.group_instance_id) == (4, "m-1", "i-1")  # type: ignore[attr-defined]  # the request of an Ask is typed by what all have in common
     again = world.send_offsets()
     world.done(again)
     assert world.sent == (

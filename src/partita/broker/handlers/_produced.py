@@ -98,13 +98,14 @@ def record_work(config: TopicConfig, where: str, now: Now, *, checks_times: bool
     is_full = checks_times or config.broker.text("partita.validate.records") == "full"
     is_compacted = "compact" in config.list("cleanup.policy")
     wanted = config.text("compression.type")
-    if not is_full and not is_compacted and wanted == PRODUCERS_CODEC:
+    is_bounded = _inflated_max(config) < inflated_bytes_max(config.int("max.message.bytes"))
+    if not is_full and not is_compacted and not is_bounded and wanted == PRODUCERS_CODEC:
         return None
     max_message_bytes = config.int("max.message.bytes")
     has_own_time = config.text("message.timestamp.type") == "CreateTime"
     return RecordWork(
         where=where,
-        checks=_checks(config, now, is_full and has_own_time) if is_full or is_compacted else None,
+        checks=_checks(config, now, is_full and has_own_time) if is_full or is_compacted or is_bounded else None,
         fixes_max_timestamp=is_full and has_own_time,
         codec=None if wanted == PRODUCERS_CODEC else CODEC_NAMES.index("none" if wanted == "uncompressed" else wanted),
         level=config.int(f"compression.{wanted}.level") if wanted in ("gzip", "lz4", "zstd") else None,
@@ -114,7 +115,7 @@ def record_work(config: TopicConfig, where: str, now: Now, *, checks_times: bool
 
 def _checks(config: TopicConfig, now: Now, with_timestamps: bool) -> inspect_records.RecordChecks:
     needs_key = "compact" in config.list("cleanup.policy")
-    max_bytes = inflated_bytes_max(config.int("max.message.bytes"))
+    max_bytes = _inflated_max(config)
     if not with_timestamps:
         return inspect_records.RecordChecks(needs_key=needs_key, max_bytes=max_bytes)
     return inspect_records.RecordChecks(
@@ -123,6 +124,10 @@ def _checks(config: TopicConfig, now: Now, with_timestamps: bool) -> inspect_rec
         latest=min(2**63 - 1, now.wall_ms + config.int("message.timestamp.after.max.ms")),
         max_bytes=max_bytes,
     )
+
+
+def _inflated_max(config: TopicConfig) -> int:
+    return min(inflated_bytes_max(config.int("max.message.bytes")), config.int("max.decompressed.message.bytes"))
 
 
 def may_be_mistimed(header: BatchHeader, wall_ms: int, config: TopicConfig) -> bool:

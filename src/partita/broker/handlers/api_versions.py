@@ -19,19 +19,30 @@ from partita.protocol.messages.api_versions import (
 API = Served(ApiVersionsRequest)
 
 _SOFTWARE = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9\-.]*[a-zA-Z0-9])?")
-_FEATURES_FROM, _ZERO_BASED_FEATURES_FROM = 3, 4
+_FEATURES_FROM, _ZERO_BASED_FEATURES_FROM, _TARGET_FROM = 3, 4, 5
+_NO_NODE = -1
 
 
 def handle(ctx: RequestContext, request: ApiVersionsRequest) -> ApiVersionsResponse:
-    """From version 3 on the client names its software; a nonsense name is refused."""
+    """From version 3 on the client names its software, from 5 on the broker it means; nonsense is refused."""
     named = (request.client_software_name, request.client_software_version)
     if ctx.version >= 3 and not all(_SOFTWARE.fullmatch(name) for name in named):
         return ApiVersionsResponse(error_code=ErrorCode.INVALID_REQUEST)
+    if ctx.version >= _TARGET_FROM and (error := _target_error(ctx, request)):
+        return ApiVersionsResponse(error_code=error)
     rows = [ApiVersion(api_key=a.key, min_version=a.advertised_min, max_version=a.max_version) for a in SERVED.values()]
     response = ApiVersionsResponse(api_keys=rows)
     if ctx.version >= _FEATURES_FROM:
         _tell_features(response, features(ctx.config), all_of_them=ctx.version >= _ZERO_BASED_FEATURES_FROM)
     return response
+
+
+def _target_error(ctx: RequestContext, request: ApiVersionsRequest) -> ErrorCode:
+    """A client that means another cluster or node has old metadata, or an address has moved (KIP-1242)."""
+    if (request.cluster_id is None) != (request.node_id == _NO_NODE):
+        return ErrorCode.INVALID_REQUEST
+    meant, this = (request.cluster_id, request.node_id), (ctx.catalogue.cluster_id, ctx.node_id)
+    return ErrorCode.NONE if request.cluster_id is None or meant == this else ErrorCode.REBOOTSTRAP_REQUIRED
 
 
 def _tell_features(response: ApiVersionsResponse, found: list[Feature], *, all_of_them: bool) -> None:

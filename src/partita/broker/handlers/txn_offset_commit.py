@@ -6,7 +6,7 @@ Up to version 4 the partition of `__consumer_offsets` must belong to the transac
 from __future__ import annotations
 
 import asyncio
-from typing import Any
+from typing import Any, TypeAlias
 
 from partita.broker.api.context import Answer, RequestContext, Steps, when_all
 from partita.broker.api.needs import READ_GROUP, WRITE_ID, NeedsEach
@@ -27,22 +27,25 @@ from partita.protocol.messages.txn_offset_commit import (
 from partita.security.rights.operations import Operation, ResourceType
 from partita.transactions.contract import AddPartitions, Outcome, VerifyPartitions
 
+BY_ID_FROM = 6
 API = Served(
     TxnOffsetCommitRequest,
     rights=(
         WRITE_ID,
         READ_GROUP,
-        NeedsEach(Operation.READ, ResourceType.TOPIC, "topics", "topics", "name"),
+        NeedsEach(Operation.READ, ResourceType.TOPIC, "topics", "topics", "name", ids_from=BY_ID_FROM),
     ),
 )
 
 _LOADING_FROM, _ADDS_FROM = 2, 5
+Refused: TypeAlias = dict[tuple[str, bytes], TxnOffsetCommitResponseTopic]
+"""The answers to partitions that do not exist, by name and id of their topics."""
 _NOT_ASKED = Outcome(ErrorCode.NONE)
 
 
 def handle(ctx: RequestContext, request: TxnOffsetCommitRequest) -> Steps[Answer]:
-    """As OffsetCommit; topics have names in every version."""
-    refused: dict[str, TxnOffsetCommitResponseTopic] = {}
+    """As OffsetCommit: what does not exist is refused here."""
+    refused: Refused = {}
     asked = request.topics
     for topic in asked:
         yield None
@@ -60,7 +63,7 @@ def handle(ctx: RequestContext, request: TxnOffsetCommitRequest) -> Steps[Answer
 async def _later(
     ctx: RequestContext,
     request: TxnOffsetCommitRequest,
-    refused: dict[str, TxnOffsetCommitResponseTopic],
+    refused: Refused,
     outcome: asyncio.Future[Outcome],
 ) -> TxnOffsetCommitResponse:
     added = await outcome
@@ -103,7 +106,7 @@ def _still_open(ctx: RequestContext, request: TxnOffsetCommitRequest) -> Outcome
 
 
 def _ask_group(ctx: RequestContext, request: TxnOffsetCommitRequest, outcome: Outcome) -> Any:
-    if any(ctx.catalogue.get(topic.name) is None for topic in request.topics):  # deleted while others had their turn
+    if any(_is_gone(ctx, topic) for topic in request.topics):
         return txn_offset_commit_error(request, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
     if outcome.code is ErrorCode.NONE:
         return ctx.groups.ask(ctx, request, request.group_id, transaction_open=not outcome.verdicts)
@@ -116,18 +119,29 @@ def _ask_group(ctx: RequestContext, request: TxnOffsetCommitRequest, outcome: Ou
     return txn_offset_commit_error(request, code)
 
 
-def _keep_existing(
-    ctx: RequestContext, asked: TxnOffsetCommitRequestTopic, refused: dict[str, TxnOffsetCommitResponseTopic]
-) -> Steps[None]:
-    missing = yield from take_out_missing(ctx.catalogue.get(asked.name), asked)
+def _is_gone(ctx: RequestContext, asked: TxnOffsetCommitRequestTopic) -> bool:
+    """Whether a topic that was there has been deleted while others had their turn."""
+    topic = ctx.catalogue.get(asked.name)
+    return topic is None or (ctx.version >= BY_ID_FROM and topic.topic_id != asked.topic_id)
+
+
+def _keep_existing(ctx: RequestContext, asked: TxnOffsetCommitRequestTopic, refused: Refused) -> Steps[None]:
+    by_id = ctx.version >= BY_ID_FROM
+    topic = ctx.catalogue.by_id.get(asked.topic_id) if by_id else ctx.catalogue.get(asked.name)
+    if by_id and topic is not None:
+        asked.name = topic.name
+    missing = yield from take_out_missing(topic, asked)
     if missing or not asked.partitions:
-        entry = refused.setdefault(asked.name, TxnOffsetCommitResponseTopic(name=asked.name))
-        code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        entry = TxnOffsetCommitResponseTopic(name=asked.name, topic_id=asked.topic_id)
+        entry = refused.setdefault(_key(entry), entry)
+        code = ErrorCode.UNKNOWN_TOPIC_ID if by_id and topic is None else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
         entry.partitions += [TxnOffsetCommitResponsePartition(partition_index=i, error_code=code) for i in missing]
 
 
-def _merge(
-    refused: dict[str, TxnOffsetCommitResponseTopic], response: TxnOffsetCommitResponse
-) -> TxnOffsetCommitResponse:
-    response.topics = merged(refused, response.topics, lambda topic: topic.name)
+def _key(topic: TxnOffsetCommitResponseTopic) -> tuple[str, bytes]:
+    return topic.name, topic.topic_id
+
+
+def _merge(refused: Refused, response: TxnOffsetCommitResponse) -> TxnOffsetCommitResponse:
+    response.topics = merged(refused, response.topics, _key)
     return response

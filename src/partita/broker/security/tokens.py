@@ -72,6 +72,12 @@ class SignedTokens:
             raise ConfigError("signed OAUTHBEARER tokens need: pip install 'partita[security]'") from None
         self._audience = config.list("sasl.oauthbearer.expected.audience")
         self._issuer = config.maybe("sasl.oauthbearer.expected.issuer")
+        for claim, is_expected in (("audience", bool(self._audience)), ("issuer", self._issuer is not None)):
+            if not is_expected and not config.bool(f"sasl.oauthbearer.allow.unverified.{claim}"):
+                raise ConfigError(
+                    f"tokens of {self.url} are accepted for any {claim}; set sasl.oauthbearer.expected.{claim}, "
+                    f"or sasl.oauthbearer.allow.unverified.{claim}=true if that is meant"
+                )
         self._skew_s = config.int("sasl.oauthbearer.clock.skew.seconds")
         self._user_claim = config.text("sasl.oauthbearer.sub.claim.name")
         self._refresh_s = config.int("sasl.oauthbearer.jwks.endpoint.refresh.ms") / 1000

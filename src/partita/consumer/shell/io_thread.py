@@ -279,6 +279,7 @@ class IoThread:
         if self._pool is None:
             self._pool = ConnectionPool(self._config, self._access)
             self._pool.metrics = self._network
+            self._pool.view = self.core.metadata.view
             self._pool.news.heard = self._note
             self._pool.news.role_of = self._role_of
         return self._pool

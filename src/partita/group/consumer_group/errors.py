@@ -20,9 +20,9 @@ def invalid(text: str) -> Refused:
     return Refused(ErrorCode.INVALID_REQUEST, text)
 
 
-def group_not_found(group_id: str) -> Refused:
+def group_not_found(group_id: str, kind: str = "Group") -> Refused:
     """There is no such group."""
-    return Refused(ErrorCode.GROUP_ID_NOT_FOUND, f"Group {group_id} not found.")
+    return Refused(ErrorCode.GROUP_ID_NOT_FOUND, f"{kind} {group_id} not found.")
 
 
 def not_a_consumer_group(group_id: str) -> Refused:

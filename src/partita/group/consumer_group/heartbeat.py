@@ -245,8 +245,8 @@ def SERVE(turn: Turn, beat: Beat) -> Refused | None:
 
 
 def NO_GROUP(turn: Turn, beat: Beat) -> Refused | None:
-    """Answer GROUP_ID_NOT_FOUND."""
-    return errors.group_not_found(beat.wire.group_id)
+    """Answer GROUP_ID_NOT_FOUND; Kafka looks for a group to leave among all kinds of groups."""
+    return errors.group_not_found(beat.wire.group_id, "Group" if beat.wire.member_epoch < 0 else "Consumer group")
 
 
 def OTHER_PROTOCOL(turn: Turn, beat: Beat) -> Refused | None:

@@ -38,14 +38,15 @@ def fetch_error(group: ConsumerGroup, member_id: str | None, epoch: int) -> Erro
     return ErrorCode.UNKNOWN_MEMBER_ID if member is None else epoch_error(member, epoch)
 
 
-def transaction_error(group: ConsumerGroup, member_id: str, epoch: int) -> ErrorCode:
-    """Return the error of a transactional commit. For a stale epoch it is the API's old ILLEGAL_GENERATION."""
+def transaction_error(group: ConsumerGroup, member_id: str, epoch: int, *, names_epochs: bool) -> ErrorCode:
+    """Return the error of a transactional commit. Before version 6 a stale epoch is ILLEGAL_GENERATION. (KIP-1319)"""
     if epoch < 0 and not group.members:
         return ErrorCode.NONE
     member = group.members.get(member_id)
     if member is None:
         return ErrorCode.UNKNOWN_MEMBER_ID
-    return ErrorCode.ILLEGAL_GENERATION if epoch_error(member, epoch) else ErrorCode.NONE
+    error = epoch_error(member, epoch)
+    return ErrorCode.ILLEGAL_GENERATION if error and not names_epochs else error
 
 
 def epoch_error(member: ConsumerMember, epoch: int) -> ErrorCode:

@@ -23,12 +23,13 @@ from partita.protocol.error_codes import ErrorCode
 from partita.protocol.messages.txn_offset_commit import (
     TxnOffsetCommitRequest,
     TxnOffsetCommitRequestPartition,
+    TxnOffsetCommitRequestTopic,
     TxnOffsetCommitResponse,
     TxnOffsetCommitResponsePartition,
     TxnOffsetCommitResponseTopic,
 )
 
-_ABORTABLE_FROM, _ADDS_ITSELF_FROM = 4, 5
+_ABORTABLE_FROM, _ADDS_ITSELF_FROM, _NAMES_EPOCHS_FROM = 4, 5, 6
 _VERSION_2 = 2
 EPOCH_MAX = 32767
 
@@ -48,7 +49,7 @@ class TxnCommit:
         self.wire = wire
         self.member_id = wire.member_id
         self.instance_id = wire.group_instance_id
-        self.generation = wire.generation_id
+        self.generation = wire.generation_id_or_member_epoch
 
 
 def commit_offsets(turn: Turn, token: Token, request: GroupRequest) -> None:
@@ -59,14 +60,21 @@ def commit_offsets(turn: Turn, token: Token, request: GroupRequest) -> None:
     commit = TxnCommit(turn.state, group, token, request, wire)
     consumers = turn.state.consumer_group(wire.group_id)
     error = first_error(TXN_COMMIT_GUARDS if consumers is None else TRANSACTION_GUARDS, commit)
-    if not error and consumers is not None:
-        error = transaction_error(consumers, commit.member_id, commit.generation)
+    if not error and consumers is not None and not _names_nobody(commit):
+        error = transaction_error(
+            consumers, commit.member_id, commit.generation, names_epochs=request.version >= _NAMES_EPOCHS_FROM
+        )
     if error:
         turn.refuse(commit.token, commit.request, error)
     elif consumers is not None or turn.state.is_absent(group):
         STORE(turn, commit)
     else:
         TXN_COMMIT[group.state][classify(commit.generation, commit.member_id, commit.instance_id)](turn, commit)
+
+
+def _names_nobody(commit: TxnCommit) -> bool:
+    """The commit is of a producer that does not say for which member it speaks: any group takes it."""
+    return commit.generation == -1 and not commit.member_id and commit.instance_id is None
 
 
 def transaction_is_closed(commit: TxnCommit) -> bool:
@@ -77,6 +85,11 @@ def transaction_is_closed(commit: TxnCommit) -> bool:
 def transaction_is_closed_and_abortable(commit: TxnCommit) -> bool:
     """The same in the version whose clients abort by themselves; later versions add the partition by this request."""
     return not commit.request.transaction_open and commit.request.version < _ADDS_ITSELF_FROM
+
+
+def group_is_absent_and_epoch_named(commit: TxnCommit) -> bool:
+    """The group is absent, the commit names a generation, and its version has an error for that."""
+    return commit.request.version >= _NAMES_EPOCHS_FROM and group_is_absent_and_generation_named(commit)
 
 
 def group_is_absent_and_generation_named(commit: TxnCommit) -> bool:
@@ -97,6 +110,7 @@ TRANSACTION_GUARDS: Guards[TxnCommit] = (
 
 TXN_COMMIT_GUARDS: Guards[TxnCommit] = (
     *TRANSACTION_GUARDS,
+    (group_is_absent_and_epoch_named, ErrorCode.GROUP_ID_NOT_FOUND),
     (group_is_absent_and_generation_named, ErrorCode.ILLEGAL_GENERATION),
     (group_is_absent_and_broker_full, ErrorCode.GROUP_MAX_SIZE_REACHED),
     (group_is_dead, ErrorCode.COORDINATOR_NOT_AVAILABLE),
@@ -152,22 +166,24 @@ def _stored(turn: Turn, wire: TxnOffsetCommitRequest) -> tuple[TxnOffsetCommitRe
             if is_too_long(partition.committed_metadata or "", turn.state.config.offset_metadata_max_bytes):
                 error = ErrorCode.OFFSET_METADATA_TOO_LARGE
             else:
-                records.append(_record(turn, wire.group_id, topic.name, partition))
+                records.append(_record(turn, wire.group_id, topic, partition))
             partitions.append(
                 TxnOffsetCommitResponsePartition(partition_index=partition.partition_index, error_code=error)
             )
-        topics.append(TxnOffsetCommitResponseTopic(name=topic.name, partitions=partitions))
+        topics.append(TxnOffsetCommitResponseTopic(name=topic.name, topic_id=topic.topic_id, partitions=partitions))
     return TxnOffsetCommitResponse(topics=topics), records
 
 
-def _record(turn: Turn, group_id: str, topic: str, partition: TxnOffsetCommitRequestPartition) -> Record:
+def _record(
+    turn: Turn, group_id: str, topic: TxnOffsetCommitRequestTopic, partition: TxnOffsetCommitRequestPartition
+) -> Record:
     committed = CommittedOffset(
         offset=partition.committed_offset,
         leader_epoch=partition.committed_leader_epoch,
         metadata=partition.committed_metadata or "",
         commit_ms=turn.now.wall_ms,
     )
-    key = log_records.offset_key(group_id, topic, partition.partition_index)
+    key = log_records.offset_key(group_id, topic.name, partition.partition_index)
     return Record(key, log_records.offset_value(committed))
 
 

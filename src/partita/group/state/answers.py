@@ -125,6 +125,7 @@ def txn_offset_commit_error(
     return txn_offset_commit.TxnOffsetCommitResponse(
         topics=[
             txn_offset_commit.TxnOffsetCommitResponseTopic(
+                topic_id=topic.topic_id,
                 name=topic.name,
                 partitions=[
                     txn_offset_commit.TxnOffsetCommitResponsePartition(

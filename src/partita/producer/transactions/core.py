@@ -20,11 +20,14 @@ from partita.protocol.messages.add_offsets_to_txn import AddOffsetsToTxnResponse
 from partita.protocol.messages.add_partitions_to_txn import AddPartitionsToTxnResponse
 from partita.protocol.messages.end_txn import EndTxnRequest, EndTxnResponse
 from partita.protocol.messages.init_producer_id import InitProducerIdResponse
-from partita.protocol.messages.txn_offset_commit import TxnOffsetCommitResponse
+from partita.protocol.messages.txn_offset_commit import TxnOffsetCommitRequest, TxnOffsetCommitResponse
+from partita.protocol.primitives import ZERO_UUID
 
 NEVER_MS = 1 << 40
 FIRST_ADD_BACKOFF_MS = 20
 """Pause before the first partitions of a transaction are added again: the one before is about to end."""
+_BY_NAME_UNTIL = 5
+"""The last version of TxnOffsetCommit that names topics; later ones give their ids."""
 VERSION_2 = 2
 """The level of transaction.version from which brokers add partitions by themselves and raise the epoch (KIP-890)."""
 
@@ -32,7 +35,7 @@ VERSION_2 = 2
 class Transactions:
     """The transactional state of one producer. Times are milliseconds of the monotonic clock."""
 
-    def __init__(self, config: ProducerConfig) -> None:
+    def __init__(self, config: ProducerConfig, topic_id: Callable[[str], bytes] = lambda _: ZERO_UUID) -> None:
         assert config.transactional_id is not None, "only a producer with transactional_id has transactions"
         self.transactional_id = config.transactional_id
         self._config = config
@@ -50,6 +53,9 @@ class Transactions:
         self._new: dict[tuple[str, int], None] = {}
         self._added: set[tuple[str, int]] = set()
         self._groups: set[str] = set()
+        self._topic_id = topic_id
+        self._recreated: set[str] = set()
+        """Topics whose known id is that of a topic that was deleted: they go by name."""
         self._has_work = False
         self._may_be_open = False
         """An answer about adding was lost: the coordinator may know of the transaction all the same."""
@@ -256,16 +262,20 @@ class Transactions:
         if not self.is_version_2 and member.group_id not in self._groups:
             message = self._requests.add_offsets(self._producer(), member.group_id)
             return Ask(message, self.transactional_id, call=call)
-        commit = self._requests.commit_offsets(self._producer(), call)
+        commit = self._requests.commit_offsets(self._producer(), call, self._id_of)
+        names_all = all(topic.topic_id != ZERO_UUID for topic in commit.topics)
         names_member = member.generation_id >= 0 or member.member_id or member.group_instance_id
         return Ask(
             commit,
             member.group_id,
             GROUP,
-            version_max=None if self.is_version_2 else 4,
+            version_max=4 if not self.is_version_2 else None if names_all else _BY_NAME_UNTIL,
             version_min=3 if names_member else 0,
             call=call,
         )
+
+    def _id_of(self, topic: str) -> bytes:
+        return ZERO_UUID if topic in self._recreated else self._topic_id(topic)
 
     def _has_to_end(self) -> bool:
         """Whether the coordinator may hold anything of this transaction."""
@@ -318,10 +328,15 @@ class Transactions:
     def _on_offsets(self, ask: Ask, answer: TxnOffsetCommitResponse, now_ms: int) -> None:
         call = ask.call
         assert call is not None, "offsets are sent for a call"
+        assert isinstance(ask.message, TxnOffsetCommitRequest), "the answer is to a commit"
         failed = {}
+        names = {topic.topic_id: topic.name for topic in ask.message.topics}
         for topic in answer.topics:
+            topic.name = topic.name or names.get(topic.topic_id, "")
             for part in topic.partitions:
                 if part.error_code:
+                    if part.error_code == ErrorCode.UNKNOWN_TOPIC_ID:
+                        self._recreated.add(topic.name)
                     failed[topic.name, part.partition_index] = ErrorCode(part.error_code)
                 else:
                     call.offsets.pop((topic.name, part.partition_index), None)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from partita.producer.transactions.calls import Call
 from partita.protocol.messages.add_offsets_to_txn import AddOffsetsToTxnRequest
@@ -54,11 +54,15 @@ class Requests:
             transactional_id=self._id, producer_id=producer[0], producer_epoch=producer[1], group_id=group_id
         )
 
-    def commit_offsets(self, producer: Producer, call: Call) -> TxnOffsetCommitRequest:
+    def commit_offsets(
+        self, producer: Producer, call: Call, topic_id: Callable[[str], bytes]
+    ) -> TxnOffsetCommitRequest:
         """Commit the remaining offsets of a call, in the name of the consuming member."""
         topics: dict[str, TxnOffsetCommitRequestTopic] = {}
         for (topic, partition), at in call.offsets.items():
-            topics.setdefault(topic, TxnOffsetCommitRequestTopic(name=topic)).partitions.append(
+            topics.setdefault(
+                topic, TxnOffsetCommitRequestTopic(name=topic, topic_id=topic_id(topic))
+            ).partitions.append(
                 TxnOffsetCommitRequestPartition(
                     partition_index=partition,
                     committed_offset=at.offset,
@@ -72,7 +76,7 @@ class Requests:
             group_id=member.group_id,
             producer_id=producer[0],
             producer_epoch=producer[1],
-            generation_id=member.generation_id,
+            generation_id_or_member_epoch=member.generation_id,
             member_id=member.member_id,
             group_instance_id=member.group_instance_id,
             topics=list(topics.values()),

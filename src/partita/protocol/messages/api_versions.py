@@ -12,17 +12,26 @@ _fixed_hhh = Struct(">hhh")
 
 
 class ApiVersionsRequest(Request["ApiVersionsResponse"]):
-    """ApiVersionsRequest, a request: versions 0 to 4, flexible from 3."""
+    """ApiVersionsRequest, a request: versions 0 to 5, flexible from 3."""
 
-    __slots__ = ("client_software_name", "client_software_version")
+    __slots__ = ("client_software_name", "client_software_version", "cluster_id", "node_id")
     API_KEY: ClassVar[int] = 18
     MIN_VERSION: ClassVar[int] = 0
-    MAX_VERSION: ClassVar[int] = 4
+    MAX_VERSION: ClassVar[int] = 5
     FLEXIBLE_FROM: ClassVar[int | None] = 3
 
-    def __init__(self, *, client_software_name: str = "", client_software_version: str = "") -> None:
+    def __init__(
+        self,
+        *,
+        client_software_name: str = "",
+        client_software_version: str = "",
+        cluster_id: str | None = None,
+        node_id: int = -1,
+    ) -> None:
         self.client_software_name: str = client_software_name
         self.client_software_version: str = client_software_version
+        self.cluster_id: str | None = cluster_id
+        self.node_id: int = node_id
 
     def write(self, w: Writer, version: int) -> None:
         _write_ApiVersionsRequest(w, self, version)
@@ -37,10 +46,14 @@ def _read_ApiVersionsRequest(r: Reader, v: int) -> ApiVersionsRequest:
     if v >= 3:
         m.client_software_name = r.compact_string()
         m.client_software_version = r.compact_string()
+        m.cluster_id = r.compact_nullable_string() if v == 5 else None
+        m.node_id = r.int32() if v == 5 else -1
         r.skip_tags()
     else:
         m.client_software_name = ""
         m.client_software_version = ""
+        m.cluster_id = None
+        m.node_id = -1
     return m
 
 
@@ -48,6 +61,9 @@ def _write_ApiVersionsRequest(w: Writer, m: ApiVersionsRequest, v: int) -> None:
     if v >= 3:
         w.compact_string(m.client_software_name)
         w.compact_string(m.client_software_version)
+        if v == 5:
+            w.compact_nullable_string(m.cluster_id)
+            w.int32(m.node_id)
         w.uvarint(0)
     else:
         pass
@@ -133,7 +149,7 @@ def _write_FinalizedFeatureKey(w: Writer, m: FinalizedFeatureKey, v: int) -> Non
 
 
 class ApiVersionsResponse(Message):
-    """ApiVersionsResponse, a response: versions 0 to 4, flexible from 3."""
+    """ApiVersionsResponse, a response: versions 0 to 5, flexible from 3."""
 
     __slots__ = (
         "error_code",
@@ -146,7 +162,7 @@ class ApiVersionsResponse(Message):
     )
     API_KEY: ClassVar[int] = 18
     MIN_VERSION: ClassVar[int] = 0
-    MAX_VERSION: ClassVar[int] = 4
+    MAX_VERSION: ClassVar[int] = 5
     FLEXIBLE_FROM: ClassVar[int | None] = 3
 
     def __init__(

@@ -8,12 +8,12 @@ from partita.protocol.primitives import EMPTY, Message, Reader, Request, Structu
 
 
 class DeleteGroupsRequest(Request["DeleteGroupsResponse"]):
-    """DeleteGroupsRequest, a request: versions 0 to 2, flexible from 2."""
+    """DeleteGroupsRequest, a request: versions 0 to 3, flexible from 2."""
 
     __slots__ = ("groups_names",)
     API_KEY: ClassVar[int] = 42
     MIN_VERSION: ClassVar[int] = 0
-    MAX_VERSION: ClassVar[int] = 2
+    MAX_VERSION: ClassVar[int] = 3
     FLEXIBLE_FROM: ClassVar[int | None] = 2
 
     def __init__(self, *, groups_names: list[str] = EMPTY) -> None:
@@ -52,11 +52,12 @@ def _write_DeleteGroupsRequest(w: Writer, m: DeleteGroupsRequest, v: int) -> Non
 class DeletableGroupResult(Structure):
     """One element of results in DeleteGroupsResponse."""
 
-    __slots__ = ("group_id", "error_code")
+    __slots__ = ("group_id", "error_code", "error_message")
 
-    def __init__(self, *, group_id: str = "", error_code: int = 0) -> None:
+    def __init__(self, *, group_id: str = "", error_code: int = 0, error_message: str | None = None) -> None:
         self.group_id: str = group_id
         self.error_code: int = error_code
+        self.error_message: str | None = error_message
 
 
 def _read_DeletableGroupResult(r: Reader, v: int) -> DeletableGroupResult:
@@ -64,10 +65,12 @@ def _read_DeletableGroupResult(r: Reader, v: int) -> DeletableGroupResult:
     if v >= 2:
         m.group_id = r.compact_string()
         m.error_code = r.int16()
+        m.error_message = r.compact_nullable_string() if v == 3 else None
         r.skip_tags()
     else:
         m.group_id = r.string()
         m.error_code = r.int16()
+        m.error_message = None
     return m
 
 
@@ -75,6 +78,8 @@ def _write_DeletableGroupResult(w: Writer, m: DeletableGroupResult, v: int) -> N
     if v >= 2:
         w.compact_string(m.group_id)
         w.int16(m.error_code)
+        if v == 3:
+            w.compact_nullable_string(m.error_message)
         w.uvarint(0)
     else:
         w.string(m.group_id)
@@ -82,12 +87,12 @@ def _write_DeletableGroupResult(w: Writer, m: DeletableGroupResult, v: int) -> N
 
 
 class DeleteGroupsResponse(Message):
-    """DeleteGroupsResponse, a response: versions 0 to 2, flexible from 2."""
+    """DeleteGroupsResponse, a response: versions 0 to 3, flexible from 2."""
 
     __slots__ = ("throttle_time_ms", "results")
     API_KEY: ClassVar[int] = 42
     MIN_VERSION: ClassVar[int] = 0
-    MAX_VERSION: ClassVar[int] = 2
+    MAX_VERSION: ClassVar[int] = 3
     FLEXIBLE_FROM: ClassVar[int | None] = 2
 
     def __init__(self, *, throttle_time_ms: int = 0, results: list[DeletableGroupResult] = EMPTY) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from struct import Struct
 from typing import ClassVar
 
-from partita.protocol.primitives import EMPTY, Message, Reader, Request, Structure, Writer
+from partita.protocol.primitives import EMPTY, ZERO_UUID, Message, Reader, Request, Structure, Writer
 
 _fixed_ih = Struct(">ih")
 _fixed_iq = Struct(">iq")
@@ -61,28 +61,36 @@ def _write_TxnOffsetCommitRequestPartition(w: Writer, m: TxnOffsetCommitRequestP
 class TxnOffsetCommitRequestTopic(Structure):
     """One element of topics in TxnOffsetCommitRequest."""
 
-    __slots__ = ("name", "partitions")
+    __slots__ = ("name", "topic_id", "partitions")
 
-    def __init__(self, *, name: str = "", partitions: list[TxnOffsetCommitRequestPartition] = EMPTY) -> None:
+    def __init__(
+        self, *, name: str = "", topic_id: bytes = ZERO_UUID, partitions: list[TxnOffsetCommitRequestPartition] = EMPTY
+    ) -> None:
         self.name: str = name
+        self.topic_id: bytes = topic_id
         self.partitions: list[TxnOffsetCommitRequestPartition] = [] if partitions is EMPTY else partitions
 
 
 def _read_TxnOffsetCommitRequestTopic(r: Reader, v: int) -> TxnOffsetCommitRequestTopic:
     m = TxnOffsetCommitRequestTopic.__new__(TxnOffsetCommitRequestTopic)
     if v >= 3:
-        m.name = r.compact_string()
+        m.name = r.compact_string() if v <= 5 else ""
+        m.topic_id = r.uuid() if v == 6 else ZERO_UUID
         m.partitions = [_read_TxnOffsetCommitRequestPartition(r, v) for _ in r.each(r.compact_count(18))]
         r.skip_tags()
     else:
         m.name = r.string()
         m.partitions = [_read_TxnOffsetCommitRequestPartition(r, v) for _ in r.each(r.count(14))]
+        m.topic_id = ZERO_UUID
     return m
 
 
 def _write_TxnOffsetCommitRequestTopic(w: Writer, m: TxnOffsetCommitRequestTopic, v: int) -> None:
     if v >= 3:
-        w.compact_string(m.name)
+        if v <= 5:
+            w.compact_string(m.name)
+        if v == 6:
+            w.uuid(m.topic_id)
         w.compact_count(len(m.partitions))
         for partition in w.each(m.partitions):
             _write_TxnOffsetCommitRequestPartition(w, partition, v)
@@ -95,21 +103,21 @@ def _write_TxnOffsetCommitRequestTopic(w: Writer, m: TxnOffsetCommitRequestTopic
 
 
 class TxnOffsetCommitRequest(Request["TxnOffsetCommitResponse"]):
-    """TxnOffsetCommitRequest, a request: versions 0 to 5, flexible from 3."""
+    """TxnOffsetCommitRequest, a request: versions 0 to 6, flexible from 3."""
 
     __slots__ = (
         "transactional_id",
         "group_id",
         "producer_id",
         "producer_epoch",
-        "generation_id",
+        "generation_id_or_member_epoch",
         "member_id",
         "group_instance_id",
         "topics",
     )
     API_KEY: ClassVar[int] = 28
     MIN_VERSION: ClassVar[int] = 0
-    MAX_VERSION: ClassVar[int] = 5
+    MAX_VERSION: ClassVar[int] = 6
     FLEXIBLE_FROM: ClassVar[int | None] = 3
 
     def __init__(
@@ -119,7 +127,7 @@ class TxnOffsetCommitRequest(Request["TxnOffsetCommitResponse"]):
         group_id: str = "",
         producer_id: int = 0,
         producer_epoch: int = 0,
-        generation_id: int = -1,
+        generation_id_or_member_epoch: int = -1,
         member_id: str = "",
         group_instance_id: str | None = None,
         topics: list[TxnOffsetCommitRequestTopic] = EMPTY,
@@ -128,7 +136,7 @@ class TxnOffsetCommitRequest(Request["TxnOffsetCommitResponse"]):
         self.group_id: str = group_id
         self.producer_id: int = producer_id
         self.producer_epoch: int = producer_epoch
-        self.generation_id: int = generation_id
+        self.generation_id_or_member_epoch: int = generation_id_or_member_epoch
         self.member_id: str = member_id
         self.group_instance_id: str | None = group_instance_id
         self.topics: list[TxnOffsetCommitRequestTopic] = [] if topics is EMPTY else topics
@@ -146,17 +154,17 @@ def _read_TxnOffsetCommitRequest(r: Reader, v: int) -> TxnOffsetCommitRequest:
     if v >= 3:
         m.transactional_id = r.compact_string()
         m.group_id = r.compact_string()
-        m.producer_id, m.producer_epoch, m.generation_id = r.fixed(_fixed_qhi)
+        m.producer_id, m.producer_epoch, m.generation_id_or_member_epoch = r.fixed(_fixed_qhi)
         m.member_id = r.compact_string()
         m.group_instance_id = r.compact_nullable_string()
-        m.topics = [_read_TxnOffsetCommitRequestTopic(r, v) for _ in r.each(r.compact_count(3))]
+        m.topics = [_read_TxnOffsetCommitRequestTopic(r, v) for _ in r.each(r.compact_count(2))]
         r.skip_tags()
     else:
         m.transactional_id = r.string()
         m.group_id = r.string()
         m.producer_id, m.producer_epoch = r.fixed(_fixed_qh)
         m.topics = [_read_TxnOffsetCommitRequestTopic(r, v) for _ in r.each(r.count(6))]
-        m.generation_id = -1
+        m.generation_id_or_member_epoch = -1
         m.member_id = ""
         m.group_instance_id = None
     return m
@@ -166,7 +174,7 @@ def _write_TxnOffsetCommitRequest(w: Writer, m: TxnOffsetCommitRequest, v: int) 
     if v >= 3:
         w.compact_string(m.transactional_id)
         w.compact_string(m.group_id)
-        w.buf += _fixed_qhi.pack(m.producer_id, m.producer_epoch, m.generation_id)
+        w.buf += _fixed_qhi.pack(m.producer_id, m.producer_epoch, m.generation_id_or_member_epoch)
         w.compact_string(m.member_id)
         w.compact_nullable_string(m.group_instance_id)
         w.compact_count(len(m.topics))
@@ -213,28 +221,36 @@ def _write_TxnOffsetCommitResponsePartition(w: Writer, m: TxnOffsetCommitRespons
 class TxnOffsetCommitResponseTopic(Structure):
     """One element of topics in TxnOffsetCommitResponse."""
 
-    __slots__ = ("name", "partitions")
+    __slots__ = ("name", "topic_id", "partitions")
 
-    def __init__(self, *, name: str = "", partitions: list[TxnOffsetCommitResponsePartition] = EMPTY) -> None:
+    def __init__(
+        self, *, name: str = "", topic_id: bytes = ZERO_UUID, partitions: list[TxnOffsetCommitResponsePartition] = EMPTY
+    ) -> None:
         self.name: str = name
+        self.topic_id: bytes = topic_id
         self.partitions: list[TxnOffsetCommitResponsePartition] = [] if partitions is EMPTY else partitions
 
 
 def _read_TxnOffsetCommitResponseTopic(r: Reader, v: int) -> TxnOffsetCommitResponseTopic:
     m = TxnOffsetCommitResponseTopic.__new__(TxnOffsetCommitResponseTopic)
     if v >= 3:
-        m.name = r.compact_string()
+        m.name = r.compact_string() if v <= 5 else ""
+        m.topic_id = r.uuid() if v == 6 else ZERO_UUID
         m.partitions = [_read_TxnOffsetCommitResponsePartition(r, v) for _ in r.each(r.compact_count(7))]
         r.skip_tags()
     else:
         m.name = r.string()
         m.partitions = [_read_TxnOffsetCommitResponsePartition(r, v) for _ in r.each(r.count(6))]
+        m.topic_id = ZERO_UUID
     return m
 
 
 def _write_TxnOffsetCommitResponseTopic(w: Writer, m: TxnOffsetCommitResponseTopic, v: int) -> None:
     if v >= 3:
-        w.compact_string(m.name)
+        if v <= 5:
+            w.compact_string(m.name)
+        if v == 6:
+            w.uuid(m.topic_id)
         w.compact_count(len(m.partitions))
         for partition in w.each(m.partitions):
             _write_TxnOffsetCommitResponsePartition(w, partition, v)
@@ -247,12 +263,12 @@ def _write_TxnOffsetCommitResponseTopic(w: Writer, m: TxnOffsetCommitResponseTop
 
 
 class TxnOffsetCommitResponse(Message):
-    """TxnOffsetCommitResponse, a response: versions 0 to 5, flexible from 3."""
+    """TxnOffsetCommitResponse, a response: versions 0 to 6, flexible from 3."""
 
     __slots__ = ("throttle_time_ms", "topics")
     API_KEY: ClassVar[int] = 28
     MIN_VERSION: ClassVar[int] = 0
-    MAX_VERSION: ClassVar[int] = 5
+    MAX_VERSION: ClassVar[int] = 6
     FLEXIBLE_FROM: ClassVar[int | None] = 3
 
     def __init__(self, *, throttle_time_ms: int = 0, topics: list[TxnOffsetCommitResponseTopic] = EMPTY) -> None:
@@ -271,7 +287,7 @@ def _read_TxnOffsetCommitResponse(r: Reader, v: int) -> TxnOffsetCommitResponse:
     m = TxnOffsetCommitResponse.__new__(TxnOffsetCommitResponse)
     if v >= 3:
         m.throttle_time_ms = r.int32()
-        m.topics = [_read_TxnOffsetCommitResponseTopic(r, v) for _ in r.each(r.compact_count(3))]
+        m.topics = [_read_TxnOffsetCommitResponseTopic(r, v) for _ in r.each(r.compact_count(2))]
         r.skip_tags()
     else:
         m.throttle_time_ms = r.int32()

@@ -82,6 +82,21 @@ def test_a_token_of_the_right_key_audience_and_issuer_is_accepted(algorithm: str
     assert place.asked == [URL], "the keys are kept"
 
 
+UNCHECKED = {
+    "audience": "sasl.oauthbearer.allow.unverified.audience",
+    "issuer": "sasl.oauthbearer.allow.unverified.issuer",
+}
+
+
+@pytest.mark.parametrize(("claim", "unset"), [("audience", ""), ("issuer", None)])
+def test_a_claim_that_is_not_checked_has_to_be_asked_for(claim: str, unset: str | None) -> None:
+    with pytest.raises(ConfigError, match=f"accepted for any {claim}; set sasl.oauthbearer.expected.{claim}, or"):
+        Place(**{f"sasl.oauthbearer.expected.{claim}": unset})
+    allowed = {f"sasl.oauthbearer.expected.{claim}": unset, UNCHECKED[claim]: True}
+    claims: dict[str, Any] = {claim[:3]: "other"}
+    assert Place(**allowed).check(signed(**claims)) == "alice"
+
+
 def _public() -> bytes:
     return KEY.public_key().public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo)
 

@@ -192,7 +192,7 @@ def test_offsets_are_verified_and_appear_with_the_end(plane: TransactionPlane) -
     assert (code, plane.committed(stable=True)) == (0, 7)
     after = (following[0], following[1])
     assert [plane.commit_offset(given, 8, version=v) for v in (3, 5)] == [CODE.INVALID_PRODUCER_EPOCH] * 2
-    assert plane.commit_offset(after, 9, generation_id=4, member_id="nobody") == CODE.UNKNOWN_MEMBER_ID
+    assert plane.commit_offset(after, 9, generation_id_or_member_epoch=4, member_id="nobody") == CODE.UNKNOWN_MEMBER_ID
     assert plane.describe().transaction_state == "Ongoing"
     assert plane.end(after)[0] == 0
     assert plane.committed() == 7

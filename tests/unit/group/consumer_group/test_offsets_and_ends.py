@@ -93,23 +93,30 @@ def test_only_a_member_at_its_epoch_or_nobody_in_particular_may_fetch() -> None:
 
 
 @pytest.mark.case("GC-T48")
-def test_a_transaction_of_a_stale_member_is_of_an_illegal_generation() -> None:
+def test_a_transaction_of_a_stale_member_is_of_an_illegal_generation_before_version_6() -> None:
     world = World({"t": 1})
     world.join("a")
 
-    def txn(member: str, epoch: int) -> ErrorCode:
+    def txn(member: str, epoch: int, version: int = 3) -> ErrorCode:
         topics = [
             TxnOffsetCommitRequestTopic(
                 name="t", partitions=[TxnOffsetCommitRequestPartition(partition_index=0, committed_offset=1)]
             )
         ]
         request = TxnOffsetCommitRequest(
-            group_id="g", transactional_id="x", producer_id=1, member_id=member, generation_id=epoch, topics=topics
+            group_id="g",
+            transactional_id="x",
+            producer_id=1,
+            member_id=member,
+            generation_id_or_member_epoch=epoch,
+            topics=topics,
         )
-        return error(world.ask(request, 3).topics[0].partitions[0])
+        return error(world.ask(request, version).topics[0].partitions[0])
 
     assert txn("a", 1) == ErrorCode.ILLEGAL_GENERATION
-    assert txn("", -1) == ErrorCode.UNKNOWN_MEMBER_ID
+    assert txn("a", 1, version=6) == ErrorCode.STALE_MEMBER_EPOCH
+    assert txn("b", 2, version=6) == ErrorCode.UNKNOWN_MEMBER_ID
+    assert txn("", -1) == NONE, "a producer need not say for which member it commits"
     assert txn("a", 2) == NONE
 
 
