@@ -32,6 +32,7 @@ from support.broker.raw import Raw, commit_request, join_request
 from support.broker.shard_world import error_of, shard_world
 from support.broker.transaction_probes import TRANSACTIONS
 from support.log.logs import pairs
+from support.share.leader_probes import LEADERS
 
 Given = dict[str, object]
 Probe = Callable[[Given], object]
@@ -478,6 +479,7 @@ BROKER: dict[str, tuple[object, Probe]] = {
     "super.users": ("User:ANONYMOUS", described_by_nobody),
     **GROUP,
     **CONSUMER_GROUPS,
+    **LEADERS,
     **LOG,
     **TRANSACTIONS,
 }

@@ -45,24 +45,65 @@ OPTIONS: dict[str, Option] = {
 
 
 class _Bounds(NamedTuple):
-    """A setting, and the broker options it stays within."""
+    """A setting, the broker option that counts without it, and those it stays within."""
 
     name: str
+    usual: str
     low: str
     high: str
 
 
-def _bounds(kind: str, *names: str) -> tuple[_Bounds, ...]:
-    """The bounds of settings whose broker options differ only in `.min.` and `.max.`."""
-    rest = [(name, name.partition(".")[2]) for name in names]
-    return tuple(_Bounds(name, f"group.{kind}.min.{what}", f"group.{kind}.max.{what}") for name, what in rest)
-
-
 _BOUNDS = (
-    _Bounds(SESSION, "group.consumer.min.session.timeout.ms", "group.consumer.max.session.timeout.ms"),
-    _Bounds(HEARTBEAT, "group.consumer.min.heartbeat.interval.ms", "group.consumer.max.heartbeat.interval.ms"),
-    *_bounds("share", SHARE_SESSION, SHARE_HEARTBEAT, ASSIGNMENT, LOCK, DELIVERIES, LOCKS),
+    _Bounds(
+        SESSION,
+        "group.consumer.session.timeout.ms",
+        "group.consumer.min.session.timeout.ms",
+        "group.consumer.max.session.timeout.ms",
+    ),
+    _Bounds(
+        HEARTBEAT,
+        "group.consumer.heartbeat.interval.ms",
+        "group.consumer.min.heartbeat.interval.ms",
+        "group.consumer.max.heartbeat.interval.ms",
+    ),
+    _Bounds(
+        SHARE_SESSION,
+        "group.share.session.timeout.ms",
+        "group.share.min.session.timeout.ms",
+        "group.share.max.session.timeout.ms",
+    ),
+    _Bounds(
+        SHARE_HEARTBEAT,
+        "group.share.heartbeat.interval.ms",
+        "group.share.min.heartbeat.interval.ms",
+        "group.share.max.heartbeat.interval.ms",
+    ),
+    _Bounds(
+        ASSIGNMENT,
+        "group.share.assignment.interval.ms",
+        "group.share.min.assignment.interval.ms",
+        "group.share.max.assignment.interval.ms",
+    ),
+    _Bounds(
+        LOCK,
+        "group.share.record.lock.duration.ms",
+        "group.share.min.record.lock.duration.ms",
+        "group.share.max.record.lock.duration.ms",
+    ),
+    _Bounds(
+        DELIVERIES,
+        "group.share.delivery.count.limit",
+        "group.share.min.delivery.count.limit",
+        "group.share.max.delivery.count.limit",
+    ),
+    _Bounds(
+        LOCKS,
+        "group.share.partition.max.record.locks",
+        "group.share.min.partition.max.record.locks",
+        "group.share.max.partition.max.record.locks",
+    ),
 )
+_BY_NAME = {bounds.name: bounds for bounds in _BOUNDS}
 
 
 def settings_of(catalogue: TopicCatalogue, group_id: str) -> Mapping[str, Setting]:
@@ -83,7 +124,7 @@ def change(catalogue: TopicCatalogue, group_id: str, settings: Mapping[str, Sett
 
 def in_force(config: BrokerConfig, settings: Mapping[str, Setting], name: str) -> Setting:
     """The value of a setting: the group's own, within the bounds that the broker has now, or the broker's."""
-    bounds = next((each for each in _BOUNDS if each.name == name), None)
+    bounds = _BY_NAME.get(name)
     if bounds is not None:
         return max(config.int(bounds.low), min(config.int(bounds.high), _number(config, settings, name)))
     value = settings.get(name, OPTIONS[name].default)
@@ -127,7 +168,7 @@ def _check_reset(text: str) -> None:
 
 def check(config: BrokerConfig, values: Mapping[str, Setting]) -> None:
     """Each within the broker's bounds, and the sessions longer than the intervals. Raises ConfigError."""
-    for name, low, high in _BOUNDS:
+    for name, _, low, high in _BOUNDS:
         value = values.get(name)
         if not isinstance(value, int):
             continue
@@ -142,4 +183,4 @@ def check(config: BrokerConfig, values: Mapping[str, Setting]) -> None:
 
 def _number(config: BrokerConfig, values: Mapping[str, Setting], name: str) -> int:
     value = values.get(name)
-    return value if isinstance(value, int) else config.int(OPTIONS[name].synonym or name)
+    return value if isinstance(value, int) else config.int(_BY_NAME[name].usual)
