@@ -17,10 +17,10 @@ from pathlib import Path
 from partita import Admin
 from partita.designs.zookeeper.ports import free_ports
 
-RELEASE = "4.4.0"
-"""The release that is started unless `pytest --kafka` names another; nobody needs both for a change to pass."""
+RELEASE = "4.3.1"
+"""The release that is started unless `pytest --kafka` names another: one set of jars serves its node and its tools."""
 NEWEST_TOOLS = (4, 3, 1)
-"""The last release of which the command-line tools are published; they run with the libraries of later ones."""
+"""The last release of which the command-line tools are published; they talk to nodes of later ones."""
 POM = Path(__file__).parents[2] / "conformance" / "pom.xml"
 START_LIMIT_S = 180.0
 
@@ -57,6 +57,11 @@ def asked_release() -> str:
     return _asked[0]
 
 
+def tools_release(release: str) -> str:
+    """The release of the tools that go with a node of this one."""
+    return ".".join(map(str, min(NEWEST_TOOLS, tuple(map(int, release.split("."))))))
+
+
 class KafkaUnavailable(RuntimeError):
     """Java or Maven is not there, or the jars cannot be had."""
 
@@ -70,8 +75,7 @@ def jars(release: str | None = None) -> Path:
     maven = shutil.which("mvn")
     if maven is None or shutil.which("java") is None:
         raise KafkaUnavailable("Java 17 and Maven are needed to run Apache Kafka")
-    tools = ".".join(map(str, min(NEWEST_TOOLS, tuple(map(int, release.split("."))))))
-    options = [f"-Dkafka.version={release}", f"-Dtools.version={tools}", f"-DoutputDirectory={cache}"]
+    options = [f"-Dkafka.version={release}", f"-Dtools.version={tools_release(release)}", f"-DoutputDirectory={cache}"]
     command = [maven, "-q", "-B", "-f", str(POM), "dependency:copy-dependencies", "-DincludeScope=runtime", *options]
     done = subprocess.run(command, capture_output=True, text=True, timeout=300)
     if done.returncode != 0:
@@ -81,14 +85,14 @@ def jars(release: str | None = None) -> Path:
 
 
 def java_command(main_class: str, *arguments: str, heap: str = "512m", release: str | None = None) -> list[str]:
-    """The command line that runs one of Kafka's classes."""
+    """The command line that runs one of Kafka's classes; of its tools and clients unless a release is named."""
     return [
         "java",
         f"-Xmx{heap}",
         "-XX:+UseSerialGC",
         "-XX:TieredStopAtLevel=1",
         "-cp",
-        f"{jars(release)}/*",
+        f"{jars(release or tools_release(asked_release()))}/*",
         main_class,
         *arguments,
     ]
@@ -152,8 +156,9 @@ class KafkaNode:
         (self.folder / "server.properties").write_text(text)
         config = str(self.folder / "server.properties")
         cluster = "MkU3OEVBNTcwNTJENDM2Qk"
+        arguments = ("format", "-t", cluster, "-c", config, *self._features)
         formatted = subprocess.run(
-            java_command("kafka.tools.StorageTool", "format", "-t", cluster, "-c", config, *self._features),
+            java_command("kafka.tools.StorageTool", *arguments, release=asked_release()),
             capture_output=True,
             text=True,
         )
@@ -176,7 +181,8 @@ class KafkaNode:
         """Start (again) on the same data and port; return when it answers."""
         log = (self.folder / "server.log").open("ab")
         config = str(self.folder / "server.properties")
-        self._process = subprocess.Popen(java_command("kafka.Kafka", config, heap="768m"), stdout=log, stderr=log)
+        command = java_command("kafka.Kafka", config, heap="768m", release=asked_release())
+        self._process = subprocess.Popen(command, stdout=log, stderr=log)
         limit = time.monotonic() + START_LIMIT_S
         while time.monotonic() < limit:
             if self._process.poll() is not None:
