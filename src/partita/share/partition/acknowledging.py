@@ -40,7 +40,8 @@ class Transitions:
         self._limits = limits
         self._member = member
         self._number = number
-        self._touched: list[InFlightBatch] = []
+        self._touched: dict[InFlightBatch, None] = {}
+        """The batches whose runs may have been cut, each once: they are joined at the end."""
         self._renewed: list[Run] = []
         self.batches: list[StateBatch] = []
         """The states to be stored, in the order of the verdicts."""
@@ -63,7 +64,7 @@ class Transitions:
         for batch in self._flight.batches:
             if not any(self._is_held(run) for run in batch.runs):
                 continue
-            self._touched.append(batch)
+            self._touched[batch] = None
             self._flight.cut_at_start(batch)
             for run in batch.runs:
                 if self._is_held(run):
@@ -76,7 +77,7 @@ class Transitions:
             last = min(verdict.last, batch.last)
             if first > last:
                 continue
-            self._touched.append(batch)
+            self._touched[batch] = None
             for piece_first, piece_last, kind in pieces(verdict, first, last):
                 for run in batch.cut(piece_first, piece_last):
                     self._apply(run, kind)
