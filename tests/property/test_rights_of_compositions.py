@@ -48,7 +48,7 @@ from support.broker.raw import Raw
 
 COMPLAINTS = {ErrorCode.INVALID_REQUEST, ErrorCode.OPERATION_NOT_ATTEMPTED}
 """With these a broker says that a composition makes no sense, or stops at a part of it that is refused."""
-CHANGING = {0, 3, 8, 19, 20, 21, 24, 28, 33, 37, 42, 44, 47, 68}
+CHANGING = {0, 3, 8, 19, 20, 21, 24, 28, 33, 37, 42, 44, 47, 68, 76, 91, 92}
 """The APIs whose requests change something."""
 Key = tuple[Any, ...]
 

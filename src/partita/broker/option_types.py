@@ -72,6 +72,7 @@ class BrokerOptions(TypedDict, total=False):
     group_share_assignment_interval_ms: int
     group_share_delivery_count_limit: int
     group_share_heartbeat_interval_ms: int
+    group_share_initialize_retry_interval_ms: int
     group_share_max_assignment_interval_ms: int
     group_share_max_delivery_count_limit: int
     group_share_max_heartbeat_interval_ms: int
@@ -138,6 +139,7 @@ class BrokerOptions(TypedDict, total=False):
     partita_log_failure: str
     partita_login_bytes_per_ip: int
     partita_rebalance_on_static_change: bool
+    partita_share_version: int
     partita_transaction_version: int
     partita_transactional_ids_max: int
     partita_validate_records: str

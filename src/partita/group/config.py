@@ -50,6 +50,17 @@ class GroupConfig:
     group_consumer_assignment_interval_ms: int = 1_000
     group_consumer_min_assignment_interval_ms: int = 0
     group_consumer_max_assignment_interval_ms: int = 15_000
+    group_share_session_timeout_ms: int = 45_000
+    group_share_min_session_timeout_ms: int = 45_000
+    group_share_max_session_timeout_ms: int = 60_000
+    group_share_heartbeat_interval_ms: int = 5_000
+    group_share_min_heartbeat_interval_ms: int = 5_000
+    group_share_max_heartbeat_interval_ms: int = 15_000
+    group_share_max_size: int = 200
+    group_share_assignment_interval_ms: int = 1_000
+    group_share_min_assignment_interval_ms: int = 0
+    group_share_max_assignment_interval_ms: int = 15_000
+    group_share_initialize_retry_interval_ms: int = 30_000
 
     max_message_bytes: int = 1_048_588
     """Largest batch the offsets topic takes (its own `max.message.bytes`); larger steps are refused before a change."""
@@ -120,4 +131,15 @@ _AT_LEAST = {
     "group_consumer_assignment_interval_ms": 0,
     "group_consumer_min_assignment_interval_ms": 0,
     "group_consumer_max_assignment_interval_ms": 0,
+    "group_share_session_timeout_ms": 1,
+    "group_share_min_session_timeout_ms": 1,
+    "group_share_max_session_timeout_ms": 1,
+    "group_share_heartbeat_interval_ms": 1,
+    "group_share_min_heartbeat_interval_ms": 1,
+    "group_share_max_heartbeat_interval_ms": 1,
+    "group_share_max_size": 1,
+    "group_share_assignment_interval_ms": 0,
+    "group_share_min_assignment_interval_ms": 0,
+    "group_share_max_assignment_interval_ms": 0,
+    "group_share_initialize_retry_interval_ms": 1,
 }

@@ -35,21 +35,32 @@ from partita.group.requests import (
     DeleteGroup,
     DescribeConsumerGroup,
     DescribeGroup,
+    DescribeShareGroup,
     EndTransaction,
     FetchOffsets,
+    FindSharedTopics,
     ListShardGroups,
 )
+from partita.group.share import asking
+from partita.group.share import describe as share_describe
+from partita.group.share import heartbeat as share_heartbeat
+from partita.group.share import leaving as share_leaving
+from partita.group.share import offsets as share_offsets
+from partita.group.share.initializing import forget_topics_gone
 from partita.group.state.model import DEAD, NO_DEADLINE, PREPARING, Group
-from partita.group.state.shard import ShardState, TopicImage
+from partita.group.state.shard import ConsumerTimers, ShardState, TopicImage
 from partita.group.state.turn import Outbox, Turn
 from partita.now import Now
 from partita.protocol.error_codes import ErrorCode
+from partita.protocol.messages.alter_share_group_offsets import AlterShareGroupOffsetsRequest
 from partita.protocol.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
+from partita.protocol.messages.delete_share_group_offsets import DeleteShareGroupOffsetsRequest
 from partita.protocol.messages.heartbeat import HeartbeatRequest
 from partita.protocol.messages.join_group import JoinGroupRequest
 from partita.protocol.messages.leave_group import LeaveGroupRequest
 from partita.protocol.messages.offset_commit import OffsetCommitRequest
 from partita.protocol.messages.offset_delete import OffsetDeleteRequest
+from partita.protocol.messages.share_group_heartbeat import ShareGroupHeartbeatRequest
 from partita.protocol.messages.sync_group import SyncGroupRequest
 from partita.protocol.messages.txn_offset_commit import TxnOffsetCommitRequest
 from partita.protocol.primitives import Buffer
@@ -70,6 +81,11 @@ _ACTIONS: Mapping[type, Callable[[Turn, Token, GroupRequest], None]] = {
     DeleteGroup: delete.delete_group,
     ConsumerGroupHeartbeatRequest: consumer_heartbeat.heartbeat,
     DescribeConsumerGroup: consumer_describe.describe_consumer_group,
+    ShareGroupHeartbeatRequest: share_heartbeat.heartbeat,
+    DescribeShareGroup: share_describe.describe_share_group,
+    FindSharedTopics: share_describe.find_shared_topics,
+    AlterShareGroupOffsetsRequest: share_offsets.alter_offsets,
+    DeleteShareGroupOffsetsRequest: share_offsets.delete_offsets,
 }
 """Heartbeats are absent: they write nothing and are answered at once, see `GroupCoordinator.handle`."""
 _IN_CONSUMER_GROUPS: Mapping[type, Callable[[Turn, Token, GroupRequest, ConsumerGroup], None]] = {
@@ -79,6 +95,17 @@ _IN_CONSUMER_GROUPS: Mapping[type, Callable[[Turn, Token, GroupRequest, Consumer
     LeaveGroupRequest: classic_members.leave_group,
 }
 """Handlers of classic requests to a KIP-848 group."""
+_IN_SHARE_GROUPS: Mapping[type, ErrorCode] = {
+    JoinGroupRequest: ErrorCode.INCONSISTENT_GROUP_PROTOCOL,
+    SyncGroupRequest: ErrorCode.UNKNOWN_MEMBER_ID,
+    LeaveGroupRequest: ErrorCode.UNKNOWN_MEMBER_ID,
+    OffsetCommitRequest: ErrorCode.GROUP_ID_NOT_FOUND,
+    CommitOffsets: ErrorCode.GROUP_ID_NOT_FOUND,
+    OffsetDeleteRequest: ErrorCode.GROUP_ID_NOT_FOUND,
+    TxnOffsetCommitRequest: ErrorCode.GROUP_ID_NOT_FOUND,
+    ConsumerGroupHeartbeatRequest: ErrorCode.GROUP_ID_NOT_FOUND,
+}
+"""The answers to requests of other protocols to a share group."""
 
 
 def is_classic(group_id: str, consumers: Mapping[str, ConsumerGroup]) -> bool:
@@ -140,8 +167,8 @@ class GroupCoordinator:
 
     @property
     def groups_count(self) -> int:
-        """Number of groups, of both protocols."""
-        return len(self._state.groups) + len(self._state.consumers)
+        """Number of groups, of all types."""
+        return len(self._state.groups) + len(self._state.consumers) + len(self._state.shares)
 
     @property
     def groups(self) -> Mapping[str, Group]:
@@ -154,14 +181,20 @@ class GroupCoordinator:
         return self._state.hard
 
     def state_of(self, group_id: str) -> str:
-        """Return the wire name of the state of a group of either protocol; "Dead" if there is none."""
+        """Return the wire name of the state of a group of any type; "Dead" if there is none."""
+        share = self._state.share_group(group_id)
+        if share is not None:
+            return share.state
         consumers, group = self._state.consumer_group(group_id), self._state.groups.get(group_id)
         if consumers is not None:
             return consumers.state.value
         return "Dead" if group is None else group.state.value
 
     def members_of(self, group_id: str) -> list[KnownMember]:
-        """Return the members of a group of either protocol."""
+        """Return the members of a group of any type."""
+        share = self._state.share_group(group_id)
+        if share is not None:
+            return [KnownMember(m.member_id, None, m.client_id) for m in share.members.values()]
         consumers, group = self._state.consumer_group(group_id), self._state.groups.get(group_id)
         members = consumers.members if consumers is not None else {} if group is None else group.members
         return [KnownMember(m.member_id, m.instance_id, m.client_id) for m in members.values()]
@@ -188,6 +221,7 @@ class GroupCoordinator:
         turn = self._turn(now)
         loading.resume(turn, handover, clean=clean)
         consumer_loading.resume(turn, handover.silences)
+        share_leaving.resume(turn)
         return turn.out.take()
 
     def handle(self, token: Token, request: GroupRequest, now: Now) -> Step:
@@ -203,8 +237,13 @@ class GroupCoordinator:
         refused = guards.first_check(request, self._state.config)
         group = consumers.get(getattr(request.message, "group_id", "")) if consumers else None
         mixed = None if group is None else _IN_CONSUMER_GROUPS.get(type(request.message))
+        share = self._state.hard.share_groups.get(getattr(request.message, "group_id", ""))
         if refused is not None:
             turn.out.answer(token, refused)
+        elif share is not None and (code := _IN_SHARE_GROUPS.get(type(request.message))) is not None:
+            turn.refuse(token, request, code)
+        elif share is not None and isinstance(request.message, DeleteGroup):
+            share_offsets.delete_group(turn, token, request)
         elif group is not None and mixed is not None and serves(group, request):
             mixed(turn, token, request, group)
         else:
@@ -229,7 +268,10 @@ class GroupCoordinator:
     def job_done(self, job: Job, outcome: object, now: Now) -> Step:
         """Apply the outcome of a job of an earlier step: the result of its `run`, or an exception."""
         turn = self._turn(now)
-        outcomes.take(turn, job, outcome)
+        if isinstance(job, asking.AskStates):
+            asking.take(turn, job, outcome)
+        else:
+            outcomes.take(turn, job, outcome)
         return turn.out.take()
 
     def next_deadline_ms(self) -> int | None:
@@ -240,6 +282,8 @@ class GroupCoordinator:
         """Delete all offsets of these topics. The part that exceeds one batch follows in `on_deadline`, due at once."""
         turn = self._turn(now)
         expiration.forget_topics(turn, names)
+        for group in self._state.hard.share_groups.values():
+            forget_topics_gone(turn, group)
         return turn.out.take()
 
     def clamp_offset(self, found: Beyond, now: Now) -> Step:
@@ -252,6 +296,7 @@ class GroupCoordinator:
         """Answer every parked request with `error` and mark each group Dead. Writes nothing; the shard is over."""
         turn = self._turn(Now(0, 0))  # nothing is timed or written any more
         loading.unload(turn, error)
+        asking.refuse_all(turn, error)
         return turn.out.take()
 
     def abandon(self) -> Step:
@@ -267,14 +312,14 @@ class GroupCoordinator:
     def evict_member(self, group_id: str, member_id: str, now: Now) -> Step:
         """Control: remove a member (by id or group instance id) as an administrator would."""
         turn = self._turn(now)
-        if not leaving.fence_named(turn, group_id, member_id, What.EVICTED):
+        if not _removed(turn, group_id, member_id, What.EVICTED):
             removal.evict_member(turn, group_id, member_id)
         return turn.out.take()
 
     def expire_session(self, group_id: str, member_id: str, now: Now) -> Step:
         """Control: expire the session of a member or pending member at once."""
         turn = self._turn(now)
-        if not leaving.fence_named(turn, group_id, member_id, What.EXPIRED):
+        if not _removed(turn, group_id, member_id, What.EXPIRED):
             removal.expire_session(turn, group_id, member_id)
         return turn.out.take()
 
@@ -286,6 +331,11 @@ class GroupCoordinator:
 
     def _turn(self, now: Now) -> Turn:
         return Turn(self._state, self._outbox, now)
+
+
+def _removed(turn: Turn, group_id: str, name: str, what: What) -> bool:
+    """Remove a member of a KIP-848 group or a share group; False if the group is of neither type."""
+    return leaving.fence_named(turn, group_id, name, what) or share_leaving.remove_named(turn, group_id, name, what)
 
 
 _RECORD_BYTES = 64
@@ -324,8 +374,10 @@ def run(turn: Turn) -> None:
             group.wake_ms = NO_DEADLINE
             if isinstance(group, Group):
                 _run_group(turn, group)
-            else:
+            elif isinstance(group, ConsumerTimers):
                 consumer_deadlines.run(turn, group)
+            else:
+                share_leaving.run(turn, group)
         elif state.sweeps:
             expiration.sweep(turn)
         else:

@@ -8,7 +8,7 @@ JoinGroup, SyncGroup, Heartbeat, LeaveGroup, OffsetCommit, TxnOffsetCommit, Offs
 from __future__ import annotations
 
 import sys
-from collections.abc import Container, Mapping
+from collections.abc import Container, Mapping, Set
 from typing import NamedTuple
 
 from partita.group.contract import Record
@@ -97,6 +97,34 @@ class DescribeConsumerGroup(Structure):
 
     def __init__(self, group_id: str) -> None:
         self.group_id = group_id
+
+
+class DescribeShareGroup(Structure):
+    """ShareGroupDescribe of one group; answered with a DescribedShareGroup."""
+
+    __slots__ = ("group_id",)
+
+    def __init__(self, group_id: str) -> None:
+        self.group_id = group_id
+
+
+class FindSharedTopics(Structure):
+    """The topics of one share group that have state; answered with SharedTopicsFound."""
+
+    __slots__ = ("group_id",)
+
+    def __init__(self, group_id: str) -> None:
+        self.group_id = group_id
+
+
+class SharedTopicsFound(Structure):
+    """Partitions with state, by topic id; none where there is no such share group."""
+
+    __slots__ = ("error_code", "topics")
+
+    def __init__(self, topics: Mapping[bytes, Set[int]] | None = None, error_code: int = 0) -> None:
+        self.topics = topics or {}
+        self.error_code = error_code
 
 
 class DeleteGroup(Structure):

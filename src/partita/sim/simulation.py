@@ -110,7 +110,7 @@ class Simulation:
 
     def _services(self, cluster: Cluster) -> Services:
         services = Services(cluster)
-        services.groups = Lazy(lambda: WatchedCoordinators(cluster, self.recorder))
+        services.groups = Lazy(lambda: WatchedCoordinators(cluster, self.recorder, services.share_states().answer))
         return services
 
     def _turned(self) -> None:

@@ -14,17 +14,20 @@ from typing import Any, NamedTuple
 from partita.protocol.messages import (
     add_partitions_to_txn,
     alter_configs,
+    alter_share_group_offsets,
     consumer_group_describe,
     consumer_group_heartbeat,
     create_partitions,
     create_topics,
     delete_groups,
     delete_records,
+    delete_share_group_offsets,
     delete_topics,
     describe_configs,
     describe_delegation_token,
     describe_groups,
     describe_producers,
+    describe_share_group_offsets,
     describe_topic_partitions,
     describe_transactions,
     fetch,
@@ -37,6 +40,10 @@ from partita.protocol.messages import (
     offset_fetch,
     offset_for_leader_epoch,
     produce,
+    share_acknowledge,
+    share_fetch,
+    share_group_describe,
+    share_group_heartbeat,
     txn_offset_commit,
 )
 from partita.protocol.primitives import ZERO_UUID, Message, Structure
@@ -347,6 +354,60 @@ def _describe_consumer_groups(world: World, version: int, items: Sequence[Item] 
     return consumer_group_describe.ConsumerGroupDescribeRequest(group_ids=[item.name for item in items or ()])
 
 
+def _share_heartbeat(world: World, version: int, items: Sequence[Item] | None) -> Message:
+    names = [item.name for item in items or ()]
+    return share_group_heartbeat.ShareGroupHeartbeatRequest(
+        group_id="new", member_id=MEMBER, subscribed_topic_names=names
+    )
+
+
+def _share_fetch(world: World, version: int, items: Sequence[Item] | None) -> Message:
+    m = share_fetch
+    topics = [
+        m.ShareFetchTopic(topic_id=world.id_of(item), partitions=[m.ShareFetchPartition(partition_index=0)])
+        for item in items or ()
+    ]
+    return m.ShareFetchRequest(group_id="g", member_id=MEMBER, max_records=1, batch_size=1, topics=topics)
+
+
+def _share_acknowledge(world: World, version: int, items: Sequence[Item] | None) -> Message:
+    m = share_acknowledge
+    batch = m.AcknowledgementBatch(first_offset=0, last_offset=0, acknowledge_types=[1])
+    topics = [
+        m.ShareAcknowledgeTopic(
+            topic_id=world.id_of(item),
+            partitions=[m.ShareAcknowledgePartition(partition_index=0, acknowledgement_batches=[batch])],
+        )
+        for item in items or ()
+    ]
+    return m.ShareAcknowledgeRequest(group_id="g", member_id=MEMBER, share_session_epoch=1, topics=topics)
+
+
+def _describe_share_groups(world: World, version: int, items: Sequence[Item] | None) -> Message:
+    return share_group_describe.ShareGroupDescribeRequest(group_ids=[item.name for item in items or ()])
+
+
+def _describe_share_offsets(world: World, version: int, items: Sequence[Item] | None) -> Message:
+    m = describe_share_group_offsets
+    groups = [m.DescribeShareOffsetsGroup(group_id=item.name, topics=None) for item in items or ()]
+    return m.DescribeShareGroupOffsetsRequest(groups=groups)
+
+
+def _alter_share_offsets(world: World, version: int, items: Sequence[Item] | None) -> Message:
+    m = alter_share_group_offsets
+    topics = [
+        m.AlterShareOffsetsTopic(topic_name=item.name, partitions=[m.AlterShareOffsetsPartition(start_offset=1)])
+        for item in items or ()
+    ]
+    return m.AlterShareGroupOffsetsRequest(group_id="g", topics=topics)
+
+
+def _delete_share_offsets(world: World, version: int, items: Sequence[Item] | None) -> Message:
+    m = delete_share_group_offsets
+    topics = [m.DeleteShareOffsetsTopic(topic_name=item.name) for item in items or ()]
+    return m.DeleteShareGroupOffsetsRequest(group_id="g", topics=topics)
+
+
 def _describe_topic_partitions(world: World, version: int, items: Sequence[Item] | None) -> Message:
     m = describe_topic_partitions
     cursors = [
@@ -449,6 +510,23 @@ FAMILIES: dict[int, Family] = {
             (*_on(GROUP, Operation.DESCRIBE, *CONSUMERS), *_on(TOPIC, Operation.DESCRIBE, *TOPICS)),
             _describe_consumer_groups,
             _named(*CONSUMERS),
+        ),
+        Family(
+            76,
+            ((Operation.READ, GROUP, "new"), *_on(TOPIC, Operation.DESCRIBE, *TOPICS)),
+            _share_heartbeat,
+            _TOPIC_ITEMS,
+        ),
+        Family(77, _on(GROUP, Operation.DESCRIBE, *CONSUMERS), _describe_share_groups, _named(*CONSUMERS)),
+        Family(78, _GROUP_AND_TOPICS, _share_fetch, _by_id_from(1)),
+        Family(79, _GROUP_AND_TOPICS, _share_acknowledge, _by_id_from(1)),
+        Family(90, _on(GROUP, Operation.DESCRIBE, *GROUPS), _describe_share_offsets, _named(*GROUPS)),
+        Family(91, _GROUP_AND_TOPICS, _alter_share_offsets, _TOPIC_ITEMS),
+        Family(
+            92,
+            ((Operation.DELETE, GROUP, "g"), *_on(TOPIC, Operation.READ, *TOPICS)),
+            _delete_share_offsets,
+            _TOPIC_ITEMS,
         ),
         Family(75, _on(TOPIC, Operation.DESCRIBE, *TOPICS), _describe_topic_partitions, _described_pages, has_all=True),
     )

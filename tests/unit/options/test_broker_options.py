@@ -33,6 +33,7 @@ from support.broker.shard_world import error_of, shard_world
 from support.broker.transaction_probes import TRANSACTIONS
 from support.log.logs import pairs
 from support.share.leader_probes import LEADERS
+from support.share.probes import SHARES
 
 Given = dict[str, object]
 Probe = Callable[[Given], object]
@@ -480,6 +481,7 @@ BROKER: dict[str, tuple[object, Probe]] = {
     **GROUP,
     **CONSUMER_GROUPS,
     **LEADERS,
+    **SHARES,
     **LOG,
     **TRANSACTIONS,
 }

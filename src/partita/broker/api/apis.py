@@ -81,7 +81,8 @@ class ServedApi:
 SERVED: dict[int, ServedApi] = {row[0]: ServedApi(*row) for row in INDEX}
 
 
-GROUP_VERSION, TRANSACTION_VERSION = "group.version", "transaction.version"
+GROUP_VERSION, SHARE_VERSION, TRANSACTION_VERSION = "group.version", "share.version", "transaction.version"
+_SHARE_LEVEL_MAX = 2
 
 
 class Feature(NamedTuple):
@@ -98,9 +99,15 @@ def serves_consumer_groups(config: BrokerConfig) -> bool:
     return isinstance(protocols, tuple) and "consumer" in protocols
 
 
+def serves_share_groups(config: BrokerConfig) -> bool:
+    """Are share groups served?"""
+    return config.int("partita.share.version") > 0
+
+
 def features(config: BrokerConfig) -> list[Feature]:
     """Every feature there is; level 0 is none."""
     return [
         Feature(GROUP_VERSION, 1, 1 if serves_consumer_groups(config) else 0),
+        Feature(SHARE_VERSION, _SHARE_LEVEL_MAX, config.int("partita.share.version")),
         Feature(TRANSACTION_VERSION, LEVEL_MAX, config.int("partita.transaction.version")),
     ]

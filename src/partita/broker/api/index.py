@@ -59,6 +59,8 @@ INDEX: tuple[tuple[int, str, tuple[int, int], int], ...] = (
     (69, "consumer_group_describe", (0, 1), 0),
     (74, "list_config_resources", (0, 1), 0),
     (75, "describe_topic_partitions", (0, 0), 0),
+    (76, "share_group_heartbeat", (1, 1), 1),
+    (77, "share_group_describe", (1, 1), 1),
     (78, "share_fetch", (1, 2), 1),
     (79, "share_acknowledge", (1, 2), 1),
     (83, "initialize_share_group_state", (0, 0), 0),
@@ -66,4 +68,7 @@ INDEX: tuple[tuple[int, str, tuple[int, int], int], ...] = (
     (85, "write_share_group_state", (0, 1), 0),
     (86, "delete_share_group_state", (0, 0), 0),
     (87, "read_share_group_state_summary", (0, 1), 0),
+    (90, "describe_share_group_offsets", (0, 1), 0),
+    (91, "alter_share_group_offsets", (0, 0), 0),
+    (92, "delete_share_group_offsets", (0, 0), 0),
 )

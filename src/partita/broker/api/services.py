@@ -88,8 +88,6 @@ class Services:
         if QUOTA_KIND in cluster.catalogue.kept:
             self.make_quotas()
         self._fetch_sessions: dict[int, fetch_sessions.FetchSessions] = {}
-        self.persister: Persister | None = None
-        """Where the state of share groups is kept; None where they are not served."""
         self.share_nodes: dict[int, share_nodes.ShareNode] = {}
         """The share groups of each node that was asked about one."""
 
@@ -97,7 +95,11 @@ class Services:
         server_assignors = Lazy(lambda: _assignors_of(cluster.config, given))
         if given or cluster.config.get("group.consumer.assignors") != BUILT_IN_ASSIGNORS:
             server_assignors()  # an assignor that does not exist is refused at the start
-        self.groups = Lazy(lambda: group_coordinators.Coordinators(cluster, server_assignors()))
+        self.groups = Lazy(
+            lambda: group_coordinators.Coordinators(
+                cluster, server_assignors(), lambda message: self.share_states().answer(message)
+            )
+        )
         """The coordinator's shards of every node."""
         self.transactions = Lazy(
             lambda: transaction_coordinators.TransactionCoordinators(
@@ -107,6 +109,8 @@ class Services:
         """The shards of the transaction coordinator of every node."""
         self.share_states = Lazy(lambda: share_coordinators.ShareStates(cluster))
         """The shards of the share coordinator of every node."""
+        self.persister: Callable[[], Persister] = self.share_states
+        """Where the leaders of share partitions keep their state."""
         self.users = Lazy(lambda: login_users.Users(cluster.catalogue, users))
         """The users who may log in with a password."""
         self.delegation_tokens = Lazy(
@@ -156,9 +160,9 @@ class Services:
     def share_node(self, node_id: int) -> share_nodes.ShareNode | None:
         """The share groups of one node; None where they are not served."""
         node = self.share_nodes.get(node_id)
-        if node is None and self.persister is not None:
+        if node is None and self.cluster.config.int("partita.share.version"):
             cluster = self.cluster
-            shell = share_led.Shell(cluster.loop, cluster.clock, self.persister, self.long_polls().look_again)
+            shell = share_led.Shell(cluster.loop, cluster.clock, self.persister(), self.long_polls().look_again)
             settings = share_settings.ShareSettings(self._group_setting, cluster.clock)
             node = self.share_nodes[node_id] = share_nodes.ShareNode(shell, settings)
         return node

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -28,7 +28,7 @@ from partita.group.state.answers import refusal
 from partita.group.state.shard import TopicFacts
 from partita.lazy import later
 from partita.protocol.error_codes import ErrorCode
-from partita.protocol.primitives import Structure
+from partita.protocol.primitives import Message, Structure
 
 if TYPE_CHECKING:
     import uuid
@@ -91,13 +91,17 @@ class Asker(Protocol):
 class Coordinators(ShardLeadership[ShardRunner]):
     """Runners by partition index; `runner_of` finds the one of a group."""
 
-    def __init__(self, cluster: Cluster, assignors: Mapping[str, Assignor]) -> None:
+    def __init__(
+        self, cluster: Cluster, assignors: Mapping[str, Assignor], states: Callable[[Message], Awaitable[object]]
+    ) -> None:
+        """`states` asks the share coordinator."""
         super().__init__(cluster)
         self._consumer_groups = ForConsumerGroups(
             CatalogueImage(cluster.catalogue, cluster.config),
             assignors,
             Jobs(cluster.loop),
             all_settings(cluster.catalogue),
+            states,
         )
         self.group_config = self._read_config()
         self.new_runner: Callable[..., ShardRunner] = ShardRunner

@@ -32,7 +32,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
 from partita.assignors.interface import Assignor
@@ -46,13 +46,21 @@ from partita.group.coordinator import GroupCoordinator
 from partita.group.guards import first_check, not_here, while_loading
 from partita.group.notes import GroupsLoaded
 from partita.group.offsets.clamp import Beyond
-from partita.group.requests import DescribeConsumerGroup, DescribeGroup, FetchOffsets, ListShardGroups
+from partita.group.requests import (
+    DescribeConsumerGroup,
+    DescribeGroup,
+    DescribeShareGroup,
+    FetchOffsets,
+    FindSharedTopics,
+    ListShardGroups,
+)
+from partita.group.share.asking import AskStates
 from partita.group.state.answers import refusal
 from partita.group.state.shard import TopicImage
 from partita.log.storage import StorageError, StorageFull
 from partita.protocol.error_codes import ErrorCode
 from partita.protocol.messages.heartbeat import HeartbeatRequest
-from partita.protocol.primitives import MalformedRequest, Structure
+from partita.protocol.primitives import MalformedRequest, Message, Structure
 from partita.records.header import BatchHeader
 
 if TYPE_CHECKING:
@@ -61,7 +69,15 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("partita.broker")
 
-_READ_ONLY = (HeartbeatRequest, FetchOffsets, DescribeGroup, DescribeConsumerGroup, ListShardGroups)
+_READ_ONLY = (
+    HeartbeatRequest,
+    FetchOffsets,
+    DescribeGroup,
+    DescribeConsumerGroup,
+    DescribeShareGroup,
+    FindSharedTopics,
+    ListShardGroups,
+)
 _ROOM_BYTES = 64 << 10
 _LOOK_FOR_ROOM_MS = 100
 
@@ -74,6 +90,8 @@ class ForConsumerGroups(NamedTuple):
     jobs: Jobs
     settings: Mapping[str, Mapping[str, int | str]]
     """Of groups that have some of their own."""
+    states: Callable[[Message], Awaitable[object]]
+    """Asks the share coordinator."""
 
 
 class ShardRunner(ShardLife):
@@ -110,6 +128,8 @@ class ShardRunner(ShardLife):
         """Steps whose records are in the log and not yet durable."""
         self._tombstones_end = 0
         self._flush_soon = False
+        self._asked: set[asyncio.Task[object]] = set()
+        """Questions to the share coordinator that are under way."""
         self._handover: Handover | None = None
         """The handover of the load under way; None also while there is none."""
         self._is_full = False
@@ -211,7 +231,13 @@ class ShardRunner(ShardLife):
                 return
             self.take(step)
 
-        self._consumer_groups.jobs.run(job, done)
+        if isinstance(job, AskStates):
+            asked = self._loop.create_task(_outcome(self._consumer_groups.states, job))
+            self._asked.add(asked)
+            asked.add_done_callback(self._asked.discard)
+            asked.add_done_callback(lambda asked: None if asked.cancelled() else done(asked.result()))
+        else:
+            self._consumer_groups.jobs.run(job, done)
 
     # -- requests --------------------------------------------------------------------------------------------------
 
@@ -470,3 +496,12 @@ class ShardRunner(ShardLife):
                 due = gate_due
         if due is not None and (self._timer is None or due < self._timer_ms):
             self._arm_at(due, self.on_timer)
+
+
+async def _outcome(states: Callable[[Message], Awaitable[object]], job: AskStates) -> object:
+    """The share coordinator's answer, or what was raised instead."""
+    try:
+        return await states(job.message)
+    except Exception as error:
+        log.warning("group %s: the share coordinator could not be asked: %s", job.group_id, error)
+        return error

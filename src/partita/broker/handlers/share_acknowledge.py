@@ -30,7 +30,6 @@ API = Served(
     ShareAcknowledgeRequest,
     rights=(READ_SHARE_GROUP, InHandler("READ on each TOPIC", OTHERS_GO_ON)),
     elements_max=PARTITIONS_MAX,
-    deviation="UNSUPPORTED_VERSION until share groups are whole, where Kafka serves them",
 )
 
 

@@ -78,30 +78,31 @@ class ShareStates(ShardLeadership[StateRunner]):
 
     async def initialize(self, request: InitializeShareGroupStateRequest) -> InitializeShareGroupStateResponse:
         """Begin the state of share partitions, or begin it anew."""
-        response: InitializeShareGroupStateResponse = await self._answer(request)
+        response: InitializeShareGroupStateResponse = await self.answer(request)
         return response
 
     async def read(self, request: ReadShareGroupStateRequest) -> ReadShareGroupStateResponse:
         """Return the stored state; a newer leader epoch is stored with it."""
-        response: ReadShareGroupStateResponse = await self._answer(request)
+        response: ReadShareGroupStateResponse = await self.answer(request)
         return response
 
     async def write(self, request: WriteShareGroupStateRequest) -> WriteShareGroupStateResponse:
         """Merge new state into what is stored."""
-        response: WriteShareGroupStateResponse = await self._answer(request)
+        response: WriteShareGroupStateResponse = await self.answer(request)
         return response
 
     async def delete(self, request: DeleteShareGroupStateRequest) -> DeleteShareGroupStateResponse:
         """Forget the state of share partitions."""
-        response: DeleteShareGroupStateResponse = await self._answer(request)
+        response: DeleteShareGroupStateResponse = await self.answer(request)
         return response
 
     async def summarize(self, request: ReadShareGroupStateSummaryRequest) -> ReadShareGroupStateSummaryResponse:
         """Return where share partitions stand, without their batches."""
-        response: ReadShareGroupStateSummaryResponse = await self._answer(request)
+        response: ReadShareGroupStateSummaryResponse = await self.answer(request)
         return response
 
-    async def _answer(self, message: Message) -> Any:
+    async def answer(self, message: Message) -> Any:
+        """Return the response to any of the five requests, once all of it is durable."""
         asked = [self.ask(request) for request in split(message) if request is not None]
         return merge(message, [one if isinstance(one, Outcome) else await one for one in asked])
 

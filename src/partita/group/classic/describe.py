@@ -16,7 +16,7 @@ from partita.protocol.error_codes import ErrorCode
 from partita.protocol.messages.describe_groups import DescribedGroup, DescribedGroupMember
 from partita.protocol.messages.list_groups import ListedGroup, ListGroupsResponse
 
-CLASSIC, CONSUMER = "classic", "consumer"
+CLASSIC, CONSUMER, SHARE = "classic", "consumer", "share"
 _TELLS_ABSENT_GROUP = 6
 
 
@@ -29,7 +29,7 @@ def describe_group(turn: Turn, token: Token, request: GroupRequest) -> None:
         answer = DescribedGroup(group_id=ask.group_id, group_state=DEAD.value)
         if request.version >= _TELLS_ABSENT_GROUP:
             answer.error_code = ErrorCode.GROUP_ID_NOT_FOUND
-            is_other = turn.state.consumer_group(ask.group_id) is not None
+            is_other = turn.state.has_other_type(ask.group_id)
             answer.error_message = f"Group {ask.group_id} {'is not a classic group' if is_other else 'not found'}."
     else:
         answer = described(group)
@@ -73,7 +73,7 @@ def list_groups(turn: Turn, token: Token, request: GroupRequest) -> None:
 
 
 def _entries(turn: Turn) -> Iterator[ListedGroup]:
-    """Yield every group of the shard, of both protocols."""
+    """Yield every group of the shard, of all types."""
     for group in turn.state.groups.values():
         yield ListedGroup(
             group_id=group.group_id,
@@ -88,3 +88,5 @@ def _entries(turn: Turn) -> Iterator[ListedGroup]:
             group_state=consumers.state.value,
             group_type=CONSUMER,
         )
+    for shares in turn.state.hard.share_groups.values():
+        yield ListedGroup(group_id=shares.group_id, protocol_type=SHARE, group_state=shares.state, group_type=SHARE)

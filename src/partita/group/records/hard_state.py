@@ -10,10 +10,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from partita.group.contract import Record
-from partita.group.records import consumer_log, log_records
+from partita.group.records import consumer_log, log_records, share_log
 from partita.group.records.consumer_group import ConsumerGroup
 from partita.group.records.log_records import CommittedOffset, read_offset_value
 from partita.group.records.replay_batch import check_value, read_batch, split_key
+from partita.group.records.share_group import ShareGroup
 from partita.protocol.primitives import Buffer
 
 TopicPartition = tuple[str, int]
@@ -40,7 +41,7 @@ class HardState:
 
     __slots__ = (
         "_latest", "_position", "consumer_groups", "coordinator_epochs", "groups", "offsets", "pending",
-        "producer_epochs", "skipped",
+        "producer_epochs", "share_groups", "skipped",
     )  # fmt: skip
 
     def __init__(self) -> None:
@@ -48,6 +49,7 @@ class HardState:
         """Classic groups: the value of their newest record."""
         self.consumer_groups: dict[str, ConsumerGroup] = {}
         """KIP-848 groups."""
+        self.share_groups: dict[str, ShareGroup] = {}
         self.offsets: dict[str, dict[TopicPartition, bytes]] = {}
         """Committed offsets by group; a group without any has no entry."""
         self.pending: dict[int, dict[str, dict[TopicPartition, Pending]]] = {}
@@ -65,9 +67,10 @@ class HardState:
             return NotImplemented
         self.settle()
         other.settle()
-        return (self.groups, self.consumer_groups, self.offsets, self.pending) == (
+        return (self.groups, self.consumer_groups, self.share_groups, self.offsets, self.pending) == (
             other.groups,
             other.consumer_groups,
+            other.share_groups,
             other.offsets,
             other.pending,
         )
@@ -90,6 +93,8 @@ class HardState:
             self._replay_offset(key, value, producer_id, producer_epoch)
         elif kind in consumer_log.KINDS:
             consumer_log.replay(self.consumer_groups, kind, key, value)
+        elif kind in share_log.KINDS:
+            share_log.replay(self.share_groups, kind, key, value)
         else:
             self.skipped += 1
 

@@ -14,18 +14,23 @@ from partita.group.requests import (
     DeleteGroup,
     DescribeConsumerGroup,
     DescribeGroup,
+    DescribeShareGroup,
     EndTransaction,
     FetchOffsets,
+    FindSharedTopics,
     ListShardGroups,
     OffsetsRefused,
+    SharedTopicsFound,
     TransactionEnded,
 )
 from partita.group.state.model import Group, Member
 from partita.protocol.error_codes import ErrorCode
 from partita.protocol.messages import (
+    alter_share_group_offsets,
     consumer_group_describe,
     consumer_group_heartbeat,
     delete_groups,
+    delete_share_group_offsets,
     describe_groups,
     heartbeat,
     join_group,
@@ -34,6 +39,8 @@ from partita.protocol.messages import (
     offset_commit,
     offset_delete,
     offset_fetch,
+    share_group_describe,
+    share_group_heartbeat,
     sync_group,
     txn_offset_commit,
 )
@@ -168,6 +175,19 @@ _REFUSALS: dict[type, Callable[[Any, ErrorCode], Structure]] = {
     DescribeConsumerGroup: lambda ask, error: consumer_group_describe.DescribedConsumerGroup(
         error_code=error, group_id=ask.group_id
     ),
+    share_group_heartbeat.ShareGroupHeartbeatRequest: lambda _, error: (
+        share_group_heartbeat.ShareGroupHeartbeatResponse(error_code=error)
+    ),
+    DescribeShareGroup: lambda ask, error: share_group_describe.DescribedShareGroup(
+        error_code=error, group_id=ask.group_id
+    ),
+    alter_share_group_offsets.AlterShareGroupOffsetsRequest: lambda _, error: (
+        alter_share_group_offsets.AlterShareGroupOffsetsResponse(error_code=error)
+    ),
+    delete_share_group_offsets.DeleteShareGroupOffsetsRequest: lambda _, error: (
+        delete_share_group_offsets.DeleteShareGroupOffsetsResponse(error_code=error)
+    ),
+    FindSharedTopics: lambda _, error: SharedTopicsFound(error_code=error),
     DeleteGroup: lambda ask, error: delete_groups.DeletableGroupResult(group_id=ask.group_id, error_code=error),
     ListShardGroups: lambda _, error: list_groups.ListGroupsResponse(error_code=error),
     EndTransaction: lambda _, error: TransactionEnded(error),

@@ -13,10 +13,11 @@ from typing import NamedTuple, Protocol
 from partita.assignors.interface import Assignor
 from partita.assignors.server_side import create_server_assignors
 from partita.group.config import GroupConfig
-from partita.group.contract import Record
+from partita.group.contract import GroupRequest, Record, Token
 from partita.group.records.consumer_group import ConsumerGroup
 from partita.group.records.hard_state import HardState
 from partita.group.records.log_records import batch_bytes
+from partita.group.records.share_group import ShareGroup
 from partita.group.state.model import DEAD, NO_DEADLINE, Group
 
 
@@ -121,6 +122,22 @@ class ConsumerTimers:
         return min((*self.sessions.values(), *self.joins.values(), *self.syncs.values(), *revocations, NO_DEADLINE))
 
 
+class ShareTimers:
+    """The deadlines of one share group, in monotonic milliseconds."""
+
+    __slots__ = ("group_id", "initializing_ms", "seen_version", "sessions", "wake_ms")
+
+    def __init__(self, group_id: str) -> None:
+        self.group_id = group_id
+        self.sessions: dict[str, int] = {}
+        """By member id."""
+        self.initializing_ms: dict[bytes, int] = {}
+        """When the state of a topic's partitions was last asked for, by topic id."""
+        self.seen_version = -1
+        """Version of the topic image that the group's epoch was last compared with."""
+        self.wake_ms = NO_DEADLINE
+
+
 class Sweep:
     """A pass over groups that deletes offsets in slices; see `partita.group.offsets.expiration`."""
 
@@ -141,7 +158,8 @@ class ShardState:
 
     __slots__ = (
         "assignors", "config", "consumers", "expiry_deadline_ms", "group_settings", "groups", "groups_held", "hard",
-        "new_member_id", "next_full_note_ms", "pending_count", "sweeps", "topics", "wakes", "wakes_made",
+        "new_member_id", "next_full_note_ms", "parked", "parked_count", "pending_count", "shares", "sweeps", "topics",
+        "wakes", "wakes_made",
     )  # fmt: skip
 
     def __init__(
@@ -155,13 +173,19 @@ class ShardState:
     ) -> None:
         self.config = config
         self.new_member_id = new_member_id
-        self.groups_held = groups_held or (lambda: len(self.groups) + len(self.consumers))
+        self.groups_held = groups_held or (lambda: len(self.groups) + len(self.consumers) + len(self.shares))
         """Returns the number of groups over all shards of the broker."""
         self.hard = HardState()
         self.groups: dict[str, Group] = {}
         """Classic groups, and those that only store offsets."""
         self.consumers: dict[str, ConsumerTimers] = {}
         """The deadlines of KIP-848 groups; the groups themselves are all hard state."""
+        self.shares: dict[str, ShareTimers] = {}
+        """The deadlines of share groups, which are all hard state, too."""
+        self.parked: dict[int, tuple[Token, GroupRequest]] = {}
+        """Requests that wait for the share coordinator, by number."""
+        self.parked_count = 0
+        """The number of the last one."""
         self.topics = Topics() if topics is None else topics
         self.group_settings: Mapping[str, Mapping[str, int | str]] = {}
         """Settings overridden per group, by group id."""
@@ -169,7 +193,7 @@ class ShardState:
         """Server-side assignors of KIP-848 groups; the first is the default."""
         self.pending_count = 0
         """Number of member ids issued and not used yet, over all groups."""
-        self.wakes: list[tuple[int, int, Group | ConsumerTimers]] = []
+        self.wakes: list[tuple[int, int, Group | ConsumerTimers | ShareTimers]] = []
         """A heap of (deadline, tie breaker, group); an entry counts only while its group's `wake_ms` equals it."""
         self.wakes_made = 0
         self.expiry_deadline_ms = NO_DEADLINE
@@ -239,7 +263,28 @@ class ShardState:
         if timers is not None:
             timers.wake_ms = NO_DEADLINE
 
-    def arm(self, group: Group | ConsumerTimers, deadline_ms: int) -> None:
+    def share_group(self, group_id: str) -> ShareGroup | None:
+        """Return the share group with this id."""
+        return self.hard.share_groups.get(group_id)
+
+    def has_other_type(self, group_id: str) -> bool:
+        """Whether the id is that of a KIP-848 group or of a share group."""
+        return self.consumer_group(group_id) is not None or self.share_group(group_id) is not None
+
+    def share_timers_of(self, group_id: str) -> ShareTimers:
+        """Return the deadlines of a share group."""
+        timers = self.shares.get(group_id)
+        if timers is None:
+            timers = self.shares[group_id] = ShareTimers(group_id)
+        return timers
+
+    def forget_share_timers(self, group_id: str) -> None:
+        """Drop the deadlines of a deleted share group."""
+        timers = self.shares.pop(group_id, None)
+        if timers is not None:
+            timers.wake_ms = NO_DEADLINE
+
+    def arm(self, group: Group | ConsumerTimers | ShareTimers, deadline_ms: int) -> None:
         """Wake up for the group at `deadline_ms` (monotonic) at the latest."""
         if deadline_ms < group.wake_ms:
             group.wake_ms = deadline_ms

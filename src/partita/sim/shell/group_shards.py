@@ -6,7 +6,7 @@ until the turn of the loop is over, since the broker would take the exception fo
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from functools import partial
 from typing import Any
 
@@ -26,7 +26,7 @@ from partita.group.requests import FetchOffsets
 from partita.now import Now
 from partita.protocol.messages.heartbeat import HeartbeatRequest
 from partita.protocol.messages.offset_commit import OffsetCommitRequest
-from partita.protocol.primitives import Structure
+from partita.protocol.primitives import Message, Structure
 from partita.records.header import iter_batches
 from partita.sim.rules.watch import Watch
 from partita.sim.world.asked import Asked
@@ -194,9 +194,9 @@ class WatchedRunner(ShardRunner):
 class WatchedCoordinators(Coordinators):
     """The shards of one life of the broker."""
 
-    def __init__(self, cluster: Cluster, recorder: Recorder) -> None:
+    def __init__(self, cluster: Cluster, recorder: Recorder, states: Callable[[Message], Awaitable[object]]) -> None:
         self._recorder = recorder
-        super().__init__(cluster, recorder.assignors)
+        super().__init__(cluster, recorder.assignors, states)
         self._consumer_groups = self._consumer_groups._replace(jobs=_Jobs(recorder, cluster))
         self.new_runner = partial(WatchedRunner, recorder=recorder)
         recorder.watch.shares.image = self._consumer_groups.topics

@@ -26,6 +26,7 @@ Path = tuple[str, ...]
 BY_A_SHARD = "its shard takes a request in one step"
 AS_A_SET = "it is made a set, in one step"
 OF_ONE = "of one topic or resource, which is changed in one step"
+OF_NO_GROUP = "it is not looked at, since the group does not exist"
 FEW = "2,000 elements at most"
 IN_ONE_STEP = {
     ("JoinGroup", "protocols"): BY_A_SHARD,
@@ -34,6 +35,12 @@ IN_ONE_STEP = {
     ("ConsumerGroupHeartbeat", "subscribed_topic_names"): BY_A_SHARD,
     ("ConsumerGroupHeartbeat", "topic_partitions"): BY_A_SHARD,
     ("ConsumerGroupHeartbeat", "topic_partitions.partitions"): BY_A_SHARD,
+    ("ShareGroupHeartbeat", "subscribed_topic_names"): BY_A_SHARD,
+    ("AlterShareGroupOffsets", "topics"): BY_A_SHARD,
+    ("AlterShareGroupOffsets", "topics.partitions"): BY_A_SHARD,
+    ("DeleteShareGroupOffsets", "topics"): BY_A_SHARD,
+    ("DescribeShareGroupOffsets", "groups.topics"): OF_NO_GROUP,
+    ("DescribeShareGroupOffsets", "groups.topics.partitions"): OF_NO_GROUP,
     ("Fetch", "forgotten_topics_data"): "one look-up each, of a session that nobody else sees",
     ("Fetch", "forgotten_topics_data.partitions"): "one look-up each, of a session that nobody else sees",
     ("ShareFetch", "topics.partitions.acknowledgement_batches.acknowledge_types"): "one comparison each",
@@ -69,7 +76,7 @@ def plane() -> Iterator[DataPlane]:
         "delegation.token.secret.key": "secret",
     }
     with data_plane(**settings) as made:
-        made.services.persister = MemoryPersister()
+        made.services.persister = MemoryPersister
         yield made
 
 

@@ -164,8 +164,8 @@ def test_a_topic_that_is_deleted_during_a_session_hinders_no_other(plane: ShareP
 
 
 @pytest.mark.case("SG-A08")
-def test_without_share_groups_every_request_is_refused(plane: SharePlane) -> None:
-    plane.services.persister = None
-    m = plane.member()
-    assert m.fetch(0).error_code == ErrorCode.UNSUPPORTED_VERSION
-    assert m.acknowledge((0, 0, ACCEPT)).error_code == ErrorCode.UNSUPPORTED_VERSION
+def test_at_level_0_every_request_is_refused() -> None:
+    with share_plane(partita_share_version=0) as plane:
+        m = plane.member()
+        assert m.fetch(0).error_code == ErrorCode.UNSUPPORTED_VERSION
+        assert m.acknowledge((0, 0, ACCEPT)).error_code == ErrorCode.UNSUPPORTED_VERSION
