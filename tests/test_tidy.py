@@ -180,8 +180,13 @@ def only_for_checkers(tree: ast.Module) -> set[int]:
     }
 
 
-def imports(path: Path, *, for_checkers: bool = False) -> Iterator[tuple[int, str]]:
+@cache
+def imports(path: Path, *, for_checkers: bool = False) -> tuple[tuple[int, str], ...]:
     """(line, name) of every import that can run, also by `later`; on request also of those for type checkers."""
+    return tuple(found_imports(path, for_checkers=for_checkers))
+
+
+def found_imports(path: Path, *, for_checkers: bool) -> Iterator[tuple[int, str]]:
     tree = tree_of(path)
     left_out = set() if for_checkers else only_for_checkers(tree)
     for node in ast.walk(tree):

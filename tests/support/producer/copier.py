@@ -91,7 +91,7 @@ def killed_at_its_lines(bootstrap: str, times: tuple[int, ...] = (1,)) -> None:
 
 def aborted_at_its_lines(bootstrap: str) -> None:
     """A transaction that has to be aborted at any line: the program goes back as the page says, and goes on."""
-    assert "`except AbortableTransactionError: consumer.seek_to_committed()`" in PAGE.read_text()
+    assert "`except AbortableTransactionError: consumer.seek_to_committed()`" in " ".join(PAGE.read_text().split())
     before, _, body = program().partition("                with producer.transaction():\n")
     tries = "".join(f"    {line}\n" for line in body.splitlines())
     caught = "                except AbortableTransactionError:\n                    consumer.seek_to_committed()\n"
