@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from partita.broker.config import BrokerConfig, ConfigError
 from partita.broker.counts import Traffic
@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from partita.broker.transactions import coordinators as transaction_coordinators
     from partita.broker.transactions import marker_writing
     from partita.broker.transactions.coordinators import TransactionCoordinators
+    from partita.protocol.primitives import Message
 else:
     beside = later("partita.broker.beside")
     group_coordinators = later("partita.broker.groups.coordinators")
@@ -95,11 +96,7 @@ class Services:
         server_assignors = Lazy(lambda: _assignors_of(cluster.config, given))
         if given or cluster.config.get("group.consumer.assignors") != BUILT_IN_ASSIGNORS:
             server_assignors()  # an assignor that does not exist is refused at the start
-        self.groups = Lazy(
-            lambda: group_coordinators.Coordinators(
-                cluster, server_assignors(), lambda message: self.share_states().answer(message)
-            )
-        )
+        self.groups = Lazy(lambda: group_coordinators.Coordinators(cluster, server_assignors(), self._ask_share_states))
         """The coordinator's shards of every node."""
         self.transactions = Lazy(
             lambda: transaction_coordinators.TransactionCoordinators(
@@ -166,6 +163,13 @@ class Services:
             settings = share_settings.ShareSettings(self._group_setting, cluster.clock)
             node = self.share_nodes[node_id] = share_nodes.ShareNode(shell, settings)
         return node
+
+    async def _ask_share_states(self, message: Message) -> Any:
+        """Ask the share coordinator for a group. State that begins anew or ends is no longer what leaders hold."""
+        response = await self.share_states().answer(message)
+        for node in self.share_nodes.values():
+            node.replaced(message)
+        return response
 
     def _group_setting(self, group_id: str, name: str) -> int | str:
         own = group_settings.settings_of(self.cluster.catalogue, group_id)

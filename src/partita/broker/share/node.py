@@ -14,11 +14,14 @@ from partita.broker.share.calls import Place
 from partita.broker.share.led import LedPartition, Shell
 from partita.broker.share.settings import ShareSettings
 from partita.protocol.error_codes import ErrorCode
+from partita.protocol.messages.delete_share_group_state import DeleteShareGroupStateRequest
+from partita.protocol.messages.initialize_share_group_state import InitializeShareGroupStateRequest
 from partita.share.sessions import Key, Member, Plan, ShareSession, ShareSessions
 
 if TYPE_CHECKING:
     from partita.broker.topics.catalogue import Partition
     from partita.broker.wire.contract import ConnectionHandle
+    from partita.protocol.primitives import Message
 
 PARTITIONS_MAX = 100_000
 """How many partitions the sessions of one node remember together."""
@@ -89,12 +92,15 @@ class ShareNode:
         """A partition has another leader, or is gone: what was known of it counts no more."""
         self._end((topic_id, index))
 
-    def forgotten(self, group_id: str, keys: Iterable[Key]) -> None:
-        """The stored state of these share partitions was replaced or deleted."""
-        for key in keys:
-            led = self.in_memory(group_id, key)
-            if led is not None:
-                led.end(ErrorCode.NOT_LEADER_OR_FOLLOWER)
+    def replaced(self, message: Message) -> None:
+        """The group has begun stored state anew, or deleted it, by this request: what leaders hold counts no more."""
+        if not isinstance(message, InitializeShareGroupStateRequest | DeleteShareGroupStateRequest):
+            return
+        for topic in message.topics:
+            for part in topic.partitions:
+                led = self.in_memory(message.group_id, (bytes(topic.topic_id), part.partition))
+                if led is not None:
+                    led.end(ErrorCode.NOT_LEADER_OR_FOLLOWER)
 
     def clock_jumped(self) -> None:
         """Do what the clock's new time makes due."""

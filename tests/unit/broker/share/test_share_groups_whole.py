@@ -9,6 +9,11 @@ from typing import Any
 import pytest
 
 from partita import Broker
+from partita.protocol.messages.alter_share_group_offsets import (
+    AlterShareGroupOffsetsRequest,
+    AlterShareOffsetsPartition,
+    AlterShareOffsetsTopic,
+)
 from partita.protocol.messages.api_versions import ApiVersionsRequest
 from partita.protocol.messages.describe_share_group_offsets import (
     DescribeShareGroupOffsetsRequest,
@@ -27,7 +32,7 @@ from partita.protocol.messages.share_acknowledge import (
 )
 from partita.protocol.messages.share_fetch import ShareFetchPartition, ShareFetchRequest, ShareFetchTopic
 from support.broker.raw import WITHIN_SECONDS, Raw
-from support.share.beats import share_join
+from support.share.beats import share_beat, share_join
 
 GROUP, ACCEPT, RELEASE = 32, 1, 2
 
@@ -109,6 +114,30 @@ def test_records_are_taken_acknowledged_and_not_given_again_over_a_restart(tmp_p
         assert reader.acquired() == [(6, 9, 2)]
         assert reader.acknowledge(6, 9, ACCEPT) == 0
         assert lag(raw)[1] == 0
+
+
+@pytest.mark.case("SG-H06")
+def test_offsets_that_are_altered_count_at_once_in_a_session_that_is_open(tmp_path: Path) -> None:
+    """Ours: Kafka serves the old view until the session's connection closes."""
+    with started(tmp_path) as broker, Raw(broker.port) as raw:
+        broker.create_topics({"t": 1})
+        for number in range(10):
+            broker.produce("t", str(number), partition=0)
+        topic_id = broker.run(lambda: broker.cluster.catalogue.by_name["t"].topic_id)
+        raw.find("g")
+        from_the_start(raw)
+        assert share_join(raw).error_code == 0
+        reader = Reader(raw, topic_id)
+        assert reader.acquired() == [(0, 9, 1)]
+        assert share_beat(raw, "a", -1).error_code == 0
+        topics = [
+            AlterShareOffsetsTopic(
+                topic_name="t", partitions=[AlterShareOffsetsPartition(partition_index=0, start_offset=4)]
+            )
+        ]
+        altered = raw.ask(AlterShareGroupOffsetsRequest(group_id="g", topics=topics), 0)
+        assert altered.responses[0].partitions[0].error_code == 0
+        assert reader.acquired() == [(4, 9, 1)]
 
 
 @pytest.mark.case("SG-A02")
