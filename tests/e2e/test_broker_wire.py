@@ -199,7 +199,7 @@ def test_api_versions_of_the_future_is_answered_as_version_0(raw: Raw) -> None:
     raw.socket.sendall(framed(struct.pack(">hhih", 18, 99, 7, -1) + b"\0\2x\2x\0"))
     correlation_id, answer = raw.recv(18, 0)
     assert (correlation_id, answer.error_code) == (7, 35)
-    assert [(row.api_key, row.max_version) for row in answer.api_keys] == [(18, 4)]
+    assert [(row.api_key, row.max_version) for row in answer.api_keys] == [(18, 5)]
     assert raw.ask(ApiVersionsRequest(), 0).error_code == 0
 
 
