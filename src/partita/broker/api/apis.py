@@ -1,7 +1,7 @@
 """The index of served APIs, as in ApiVersions: APIs with their versions, and features with their levels.
 
 A handler's module is imported at its first request, so that a broker starts quickly. Versions are exactly those Apache
-Kafka 4.3.1 advertises. `group.version` 1 means KIP-848 groups. It is in force unless
+Kafka 4.4.0 advertises. `group.version` 1 means KIP-848 groups. It is in force unless
 `group.coordinator.rebalance.protocols` leaves "consumer" out; Kafka keeps both apart, and needs both.
 `transaction.version` selects how producers end transactions. (Kafka: Features, GroupVersion, TransactionVersion.)
 """
