@@ -33,7 +33,8 @@ class SyncTicket:
         self.end_offset = end_offset
         self.appended_bytes = appended_bytes
         self.begun_ms = begun_ms
-        self.error: StorageError | None = None
+        # Until it has run: what fails before it, a chore of the store or another log's sync, leaves it unsynced.
+        self.error: StorageError | None = StorageError("the sync did not take place")
 
     def run(self) -> None:
         """Run the chores and sync the file; a failure is stored in `error`."""
@@ -46,6 +47,7 @@ class SyncTicket:
                     self.postponed.append(chore)
             # Last, so that one flush of the device covers the names and the small files, too.
             self._file.sync()
+            self.error = None
         except StorageError as error:
             self.error = error
 

@@ -23,9 +23,9 @@ def side_by_side(jobs: Sequence[Callable[[], None]], doing: str, *, at_once: int
     if at_once <= 1 or len(jobs) <= 1:
         work.run()
     else:
-        threads = [Thread(target=work.run, name="partita-disk") for _ in range(min(at_once, len(jobs)))]
-        for thread in threads:
-            thread.start()
+        threads = _started(work, min(at_once, len(jobs)))
+        if not threads:
+            work.run()
         said = monotonic()
         for thread in threads:
             while thread.is_alive():
@@ -35,6 +35,18 @@ def side_by_side(jobs: Sequence[Callable[[], None]], doing: str, *, at_once: int
                     log.info("%s: %d of %d done", doing, work.done, len(jobs))
     if work.errors:
         raise work.errors[0]
+
+
+def _started(work: _Work, count: int) -> list[Thread]:
+    threads: list[Thread] = []
+    for _ in range(count):
+        thread = Thread(target=work.run, name="partita-disk")
+        try:
+            thread.start()
+        except RuntimeError:  # the system gives no more: those that run do all the work, and are waited for
+            break
+        threads.append(thread)
+    return threads
 
 
 class _Work:

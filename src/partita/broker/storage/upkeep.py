@@ -69,15 +69,15 @@ class SyncRound:
 
         A failure takes the log directory offline (D7).
         """
+        if self.error is not None:  # first: logs whose sync did not take place would give that as the reason
+            if not isinstance(self.error, StorageError):
+                log.error("a sync failed in an unexpected way", exc_info=self.error)
+            store.fail(str(self.error) or repr(self.error))
         for synced, ticket in self.logs:
             synced.finish_sync(ticket)
             yield None
         store.chores = self.postponed + store.chores
         store.settle()
-        if self.error is not None:
-            if not isinstance(self.error, StorageError):
-                log.error("a sync failed in an unexpected way", exc_info=self.error)
-            store.fail(str(self.error) or repr(self.error))
 
 
 class Upkeep:

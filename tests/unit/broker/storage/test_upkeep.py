@@ -6,7 +6,7 @@ import asyncio
 from functools import partial
 from pathlib import Path
 from struct import pack_into
-from threading import Barrier
+from threading import Barrier, Thread
 
 import pytest
 
@@ -14,13 +14,14 @@ from partita import Broker
 from partita.broker.config import TopicConfig
 from partita.broker.storage import log_store, upkeep
 from partita.broker.storage.log_store import log_config
-from partita.broker.storage.side_by_side import AT_ONCE
-from partita.log.log_config import LogConfig
+from partita.broker.storage.side_by_side import AT_ONCE, side_by_side
+from partita.log.log_config import Durability, LogConfig
 from partita.log.partition_log import PartitionLog
+from partita.log.storage import StorageError
 from partita.log.sync_ticket import SyncTicket
 from partita.records.checksum import crc32c
 from support.broker.data_plane import data_plane
-from support.log.logs import at, pairs
+from support.log.logs import at, batch, open_log, pairs
 
 
 def garbled(batch: bytes) -> bytes:
@@ -166,3 +167,39 @@ def test_many_logs_are_synced_side_by_side() -> None:
         work.run()
         assert [ticket.error for ticket in tickets] == [None] * len(tickets)
         assert work.error is None
+
+
+def test_a_log_whose_sync_did_not_take_place_makes_nothing_durable() -> None:
+    """A chore of the store that failed kept the logs from being synced, and their records were acknowledged."""
+
+    def fail() -> None:
+        raise StorageError("the catalogue cannot be written")
+
+    with data_plane() as plane:
+        log = open_log(durability=Durability.SYNC)
+        log.append(batch("a"), 0, at(0))
+        ticket = log.begin_sync(at(0))
+        assert ticket is not None
+        work = upkeep.SyncRound([fail], [(log, ticket)])
+        work.run()
+        list(work.finish(plane.store))
+        assert (log.high_watermark, log.durable_offset) == (0, 0)
+        assert log.failure is not None
+        assert plane.store.failure == "the catalogue cannot be written"
+
+
+@pytest.mark.parametrize("threads", [0, 2])
+def test_disk_work_goes_on_with_the_threads_that_there_are(threads: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An error at the start of a thread came back at once, while the threads before it were at work."""
+    left, start = [None] * threads, Thread.start
+
+    def scarce(thread: Thread) -> None:
+        if not left:
+            raise RuntimeError("can't start new thread")
+        left.pop()
+        start(thread)
+
+    monkeypatch.setattr(Thread, "start", scarce)
+    done: list[int] = []
+    side_by_side([partial(done.append, job) for job in range(40)], "working")
+    assert sorted(done) == list(range(40))
