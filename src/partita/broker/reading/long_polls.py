@@ -128,8 +128,9 @@ class LongPolls:
     ) -> asyncio.Future[Message | None]:
         """Return a future of the answer that `look` gives when a partition's log moves, or after `wait_ms`."""
         waiting = self._begin(partitions, look, wait_ms, connection)
-        for partition in partitions:
-            self._watch(partition, waiting)
+        if waiting in self.waiting:
+            for partition in partitions:
+                self._watch(partition, waiting)
         return waiting.future
 
     def wait_for_many(
@@ -155,7 +156,9 @@ class LongPolls:
         self, partitions: Sequence[Partition], look: Look, wait_ms: int, connection: ConnectionHandle
     ) -> _Waiting:
         waiting = _Waiting(self, partitions, look, wait_ms, connection)
-        self.waiting[waiting] = None
+        # A request that was read in slices may be handled after its connection has closed: nothing would end its wait.
+        if not waiting.future.done():
+            self.waiting[waiting] = None
         return waiting
 
     def _watch(self, partition: Partition, waiting: _Waiting) -> None:

@@ -224,9 +224,9 @@ class Connection(asyncio.BufferedProtocol):
         self._hold_login(-self._login_bytes)
         self._parked.clear()
         self._server.disconnected(self)
-        for callback in self._on_close:
-            callback()
-        self._on_close.clear()
+        # Each takes itself, and maybe others, off this list: a walk over it would pass over the next one.
+        while self._on_close:
+            self._on_close.pop(0)()
 
     def get_buffer(self, sizehint: int) -> memoryview:
         """Return where the transport puts its next bytes: a frame's own buffer, or the rest of the shared one."""

@@ -17,7 +17,7 @@ from partita.log.partition_log import PartitionLog
 from partita.protocol.error_codes import ErrorCode
 from partita.protocol.messages.fetch import FetchRequest, FetchResponse, ForgottenTopic, ReplicaState
 from partita.records.batch import ABORT, build_marker, iter_batches
-from support.broker.data_plane import DataPlane, data_plane, fetch_request
+from support.broker.data_plane import DataPlane, QuietConnection, data_plane, fetch_request
 from support.log.logs import at, batch
 
 SIZE = len(batch("v0"))
@@ -322,6 +322,26 @@ def test_a_closed_connection_ends_the_wait(plane: DataPlane) -> None:
     plane.connection.close()
     assert future.cancelled()  # type: ignore[attr-defined]  # a waiting fetch is a future
     assert not plane.services.long_polls().waiting
+
+
+@pytest.mark.parametrize("width", [1, FEW + 1])
+def test_a_fetch_of_a_connection_that_is_gone_does_not_wait(plane: DataPlane, width: int) -> None:
+    """It was read in slices, and its client left meanwhile: it was watched for as long as the broker ran."""
+
+    class Gone(QuietConnection):
+        def on_close(self, callback: Callable[[], None]) -> None:
+            callback()
+
+        def forget(self, callback: Callable[[], None]) -> None:
+            """There is nothing to forget."""
+
+    plane.connection = Gone()
+    plane.topic("wide", partitions=width)
+    request = fetch_request([("wide", partition, 0) for partition in range(width)], max_wait_ms=60_000)
+    with pytest.raises(asyncio.CancelledError):
+        plane.ask("fetch", 12, request)
+    assert not plane.services.long_polls().waiting
+    assert not plane.services.long_polls()._watched
 
 
 def at_each_turn(plane: DataPlane, value: Callable[[], int], last: int) -> list[int]:

@@ -77,3 +77,23 @@ def test_the_buffer_of_a_large_frame_is_copied_only_while_it_is_small(broker: Br
         *copied, whole = broker.run(partial(lengths, delivered))
         assert whole == size
         assert max(copied) <= GROWN_BYTES_MAX
+
+
+def test_a_lost_connection_calls_all_that_wait_for_it(broker: Broker, server: Server) -> None:
+    """Each took itself off the list while it was walked, so every second one was passed over, a parked poll too."""
+
+    def called() -> list[int]:
+        connection = Connection(server)
+        calls: list[int] = []
+
+        def call(number: int) -> None:
+            calls.append(number)
+            connection.forget(callbacks[number])
+
+        callbacks = [partial(call, number) for number in range(4)]
+        for callback in callbacks:
+            connection.on_close(callback)
+        connection.connection_lost(None)
+        return calls
+
+    assert broker.run(called) == [0, 1, 2, 3]
