@@ -150,5 +150,6 @@ def close_broken(loop: asyncio.AbstractEventLoop) -> None:
                 loop._selector = selectors.SelectSelector()  # type: ignore[attr-defined]
                 # `abort` would have the loop do it, which runs nothing any more: not what waits in it either.
                 for transport in tuple(loop._transports.values()):  # type: ignore[attr-defined]
-                    transport._call_connection_lost(None)
+                    if transport._sock is not None:  # else it was closed before, and is only still held
+                        transport._call_connection_lost(None)
                 loop.close()
