@@ -220,7 +220,7 @@ RIGHTS = [
     for kind, name in ((2, everything.TOPIC), (3, everything.GROUP), (4, "kafka-cluster"), (5, everything.ID))
 ]
 OPERATIONS = range(3, 13)
-_CREATES_AND_DELETES = {19, 20, 31, 42}
+_CREATES_AND_DELETES = {19, 20, 31, 42, 91, 92}
 """What would change what the later requests are about."""
 
 

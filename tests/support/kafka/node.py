@@ -44,6 +44,11 @@ log.initial.task.delay.ms=86400000
 """
 
 
+NEWER_TOPIC_OPTIONS = (
+    "errors.deadletterqueue.group.enable", "max.decompressed.message.bytes", "remote.copy.lag.bytes",
+    "remote.copy.lag.ms",
+)  # fmt: skip
+"""Options of topics that Partita has from 4.4.0 and that release lacks."""
 _asked = [RELEASE]
 
 

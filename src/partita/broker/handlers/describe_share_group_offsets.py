@@ -72,15 +72,16 @@ def _group(
     if group.topics is None:
         asked = [(name, sorted(found.topics[topic.topic_id])) for name, topic in sorted(known.items())]
     else:
-        asked = [(topic.topic_name, topic.partitions) for topic in group.topics] if found.topics else []
+        asked = [(topic.topic_name, topic.partitions) for topic in group.topics]
     allowed = _allowed(ctx, [name for name, _ in asked])
     topics = []
     for name, numbers in asked:
         yield None
-        if name in allowed:
+        if name not in allowed:
+            if group.topics is not None:
+                topics.append(_refused(name, numbers))
+        elif found.topics:
             topics.append((yield from _topic(ctx, group.group_id, name, numbers, known.get(name), found)))
-        elif group.topics is not None:
-            topics.append(_refused(name, numbers))
     return DescribedShareOffsetsGroup(group_id=group.group_id, topics=topics)
 
 

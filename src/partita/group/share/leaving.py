@@ -1,7 +1,4 @@
-"""Removes members that leave or are silent too long. The next heartbeat of another member computes the new target.
-
-(Kafka: shareGroupFenceMembers.)
-"""
+"""Removes members that leave or are silent too long. The next heartbeat of another member computes the new target."""
 
 from __future__ import annotations
 
