@@ -13,7 +13,7 @@ from partita.explain.absences import cannot_have_expired, cause_of, gone, polled
 from partita.explain.account import Cause
 from partita.explain.facts import Assigned, Member, Sure, ToldCause
 from partita.explain.generations import Step
-from partita.explain.topics import more_partitions, other_topics, partitions_of, subscription_causes
+from partita.explain.topics import change_of, more_partitions, other_topics, partitions_of, subscription_causes
 from partita.explain.wording import clean, listed, partition_name
 from partita.wording import What
 
@@ -117,10 +117,7 @@ def _resubscribed(step: Step, before: Assigned, member_id: str) -> str:
     now = next((m.topics for m in step.after.members if m.member_id == member_id), None)
     if was is None or now is None:
         return ""
-    added, dropped = sorted(set(now) - set(was)), sorted(set(was) - set(now))
-    parts = [f"added {listed(added)}"] if added else []
-    parts += [f"dropped {listed(dropped)}"] if dropped else []
-    return ", ".join(parts)
+    return change_of(sorted(set(now) - set(was)), sorted(set(was) - set(now)))
 
 
 def _member(step: Step, member_id: str) -> Member | None:

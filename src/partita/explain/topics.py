@@ -7,7 +7,7 @@ member: several members that change by the same topic at once, or a count of par
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from partita.explain.absences import cause_of
@@ -38,12 +38,15 @@ def subscription_causes(step: Step, before: Assigned) -> Iterator[Cause]:
     for member in step.after.members:
         added = sorted(t for t, members in changes.added.items() if member in members and t not in come)
         dropped = sorted(t for t, members in changes.dropped.items() if member in members and t not in gone)
-        parts = [f"added {listed(added)}"] if added else []
-        parts += [f"dropped {listed(dropped)}"] if dropped else []
-        if parts:
-            detail = ", ".join(parts)
+        if detail := change_of(added, dropped):
             evidence = f"its subscription differs: it {detail}"
             yield cause_of(member, What.SUBSCRIPTION_CHANGED, Sure.SEEN, evidence, detail=detail)
+
+
+def change_of(added: Sequence[str], dropped: Sequence[str]) -> str:
+    """Describe a change of subscription; empty if there is none."""
+    parts = [f"added {listed(added)}"] if added else []
+    return ", ".join([*parts, f"dropped {listed(dropped)}"] if dropped else parts)
 
 
 def _changes(before: Assigned, after: Assigned) -> _Changes:
@@ -80,9 +83,7 @@ def _created(step: Step, topic: str, changes: _Changes) -> Cause | None:
 def _agreed(what: What, topic: str, members: list[Member], did: str) -> Cause | None:
     if len(members) < MEMBERS_AGREE:
         return None
-    evidence = f"{len(members)} members {did} {topic} from their subscriptions in the same rebalance"
-    if did == "added":
-        evidence = evidence.replace("from", "to", 1)
+    evidence = f"{len(members)} members {did} {topic} in the same rebalance"
     return Cause(what, Sure.INFERRED, detail=topic, evidence=(evidence,))
 
 
