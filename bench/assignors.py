@@ -5,7 +5,6 @@ Java are Kafka's own classes, after their compiler has seen the same work sixty 
 
 from __future__ import annotations
 
-import statistics
 import subprocess
 import time
 from collections.abc import Callable
@@ -14,11 +13,12 @@ from types import SimpleNamespace
 from typing import Any
 
 import peers
-from harness import QUICK, left_out, row, row_is_wanted, wanted
+from harness import ROUNDS, Medians, left_out, row, row_is_wanted, wanted
 from table import JAVA, KAFKA_PYTHON, OURS
 
 MEMBERS, PARTITIONS, TOPICS = 1000, 10_000, 10
-ROUNDS = 5 if QUICK else 15
+EACH = 5
+"""Assignments in a round."""
 ROWS = ("sticky, all new", "sticky, one leaves", "range")
 NAMES = [f"member-{i:04}" for i in range(MEMBERS)]
 
@@ -30,23 +30,23 @@ def timed(work: Callable[[], Any]) -> tuple[float, Any]:
     return (time.process_time() - began) * 1000, result
 
 
-def ours_of_range() -> float:
-    """The median of range alone."""
+def ours_of_range() -> list[float]:
+    """Range alone, many times."""
     from partita.assignors.interface import Subscription, TopicMetadata
     from partita.assignors.range import RangeAssignor
 
     topics = {f"topic-{i}": PARTITIONS // TOPICS for i in range(TOPICS)}
     subscriptions = {name: Subscription(topics=tuple(topics)) for name in NAMES}
     runs = []
-    for _ in range(ROUNDS):
+    for _ in range(ROUNDS * EACH):
         took, assigned = timed(partial(RangeAssignor().assign, TopicMetadata(topics), subscriptions))
         assert len(assigned) == MEMBERS
         runs.append(took)
-    return statistics.median(runs)
+    return runs
 
 
-def ours_of_sticky() -> list[float]:
-    """The medians of sticky from nothing, and after one left."""
+def ours_of_sticky() -> list[list[float]]:
+    """Sticky from nothing, and after one left, many times."""
     from partita.assignors.interface import Subscription, TopicMetadata
     from partita.assignors.sticky import StickyAssignor
     from partita.assignors.user_data import encode_user_data
@@ -55,7 +55,7 @@ def ours_of_sticky() -> list[float]:
     metadata = TopicMetadata(topics)
     subscriptions = {name: Subscription(topics=tuple(topics)) for name in NAMES}
     runs = []
-    for _ in range(ROUNDS):
+    for _ in range(ROUNDS * EACH):
         left = None  # giving memory of the last round back is no part of the next
         assignor = StickyAssignor()
         fresh, assigned = timed(partial(assignor.assign, metadata, subscriptions))
@@ -66,7 +66,7 @@ def ours_of_sticky() -> list[float]:
         leaving, left = timed(partial(assignor.assign, metadata, again))
         assert all(set(left[name]) >= set(assigned[name]) for name in NAMES[1:]), "somebody lost a partition"
         runs.append((fresh, leaving))
-    return [statistics.median(run[i] for run in runs) for i in range(2)]
+    return [[run[i] for run in runs] for i in range(2)]
 
 
 def kafka_python() -> dict[str, float]:
@@ -101,20 +101,22 @@ def java() -> list[float]:
 
 
 def main() -> None:
-    ours: list[float] = ours_of_sticky() if any(map(row_is_wanted, ROWS[:2])) else []
-    figures = {name: {OURS: value} for name, value in zip(ROWS, ours, strict=False)}
+    ours = ours_of_sticky() if any(map(row_is_wanted, ROWS[:2])) else []
+    figures = {name: Medians({OURS: runs}, EACH) for name, runs in zip(ROWS, ours, strict=False)}
     if row_is_wanted(ROWS[2]):
-        figures[ROWS[2]] = {OURS: ours_of_range()}
+        figures[ROWS[2]] = Medians({OURS: ours_of_range()}, EACH)
     if wanted(JAVA):
         try:
             for name, value in zip(ROWS, java(), strict=True):
-                figures.get(name, {})[JAVA] = value
+                if name in figures:
+                    figures[name][JAVA] = value
         except peers.PeerUnavailable as reason:
             left_out("assignors", JAVA, str(reason))
     if wanted(KAFKA_PYTHON):
         try:
             for name, value in kafka_python().items():
-                figures.get(name, {})[KAFKA_PYTHON] = value
+                if name in figures:
+                    figures[name][KAFKA_PYTHON] = value
         except ImportError as reason:
             left_out("assignors", KAFKA_PYTHON, str(reason))
     for name, found in figures.items():

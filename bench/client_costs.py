@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import compileall
 import os
-import statistics
 import subprocess
 import sys
 from itertools import count
 from pathlib import Path
 
-from harness import QUICK, left_out, partita, report, row, row_is_wanted, wanted
+from harness import QUICK, Medians, left_out, partita, report, row, row_is_wanted, turns, wanted
 from table import AIOKAFKA, CONFLUENT, KAFKA_PYTHON, OURS
 
 from partita import Admin, Producer, compiled
@@ -23,28 +22,37 @@ PROGRAM = Path(__file__).parent / "peers" / "costs.py"
 CLIENTS = (OURS, CONFLUENT, AIOKAFKA, KAFKA_PYTHON)
 FIRST, IDLE = "first record, process", "1,000 partitions at rest"
 PARTITIONS = {FIRST: 1, IDLE: 1_000}
-SECONDS = {FIRST: 0, IDLE: 5 if QUICK else 30}
-TURNS = {FIRST: 3 if QUICK else 15, IDLE: 1}
+SECONDS = {FIRST: 0, IDLE: 5 if QUICK else 10}
+EACH = {FIRST: 5, IDLE: 1}
+"""Processes of each client in a round. Those at rest run side by side."""
 _groups = count()
 
 
 def measure(bootstrap: str, what: str) -> None:
-    """Print the row: the median of some turns of every client that is installed."""
+    """Print the row of every client that is installed."""
     figures: dict[str, list[float]] = {name: [] for name in CLIENTS if name == OURS or wanted(name)}
     memory: dict[str, float] = {}
-    for _ in range(TURNS[what]):
-        for name in list(figures):
-            partitions = PARTITIONS[what]
-            asked = (name, bootstrap, f"costs-{next(_groups)}", f"of-{partitions}", partitions, SECONDS[what])
-            done = subprocess.run([sys.executable, PROGRAM, *map(str, asked)], capture_output=True, text=True)
-            if done.returncode:
-                left_out("client_costs", name, (done.stderr.strip().splitlines() or ["failed"])[-1])
-                del figures[name]
-                continue
-            figure, memory[name] = map(float, done.stdout.split())
-            figures[name].append(figure)
-    row(what, {name: statistics.median(values) for name, values in figures.items()})
+    for _ in turns(EACH[what]):
+        for together in [list(figures)] if what == IDLE else [[name] for name in figures]:
+            children = [(name, started(name, bootstrap, what)) for name in together]
+            for name, child in children:
+                output, errors = child.communicate()
+                if child.returncode:
+                    left_out("client_costs", name, (errors.strip().splitlines() or ["failed"])[-1])
+                    del figures[name]
+                    continue
+                figure, memory[name] = map(float, output.split())
+                figures[name].append(figure)
+    row(what, Medians(figures, EACH[what]))
     report("client_costs", of=what, **{f"{name} MB": peak for name, peak in memory.items()})
+
+
+def started(name: str, bootstrap: str, what: str) -> subprocess.Popen[str]:
+    """The process of one client, in a group of its own."""
+    partitions = PARTITIONS[what]
+    asked = (name, bootstrap, f"costs-{next(_groups)}", f"of-{partitions}", partitions, SECONDS[what])
+    command = [sys.executable, str(PROGRAM), *map(str, asked)]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
 
 def main() -> None:

@@ -1,22 +1,21 @@
 """How long close() takes after records were read, and how long the whole of a small group takes, beside the peers.
 
 One record is read in a group, and the consumer is closed while its next fetch is waiting at the broker. The whole is
-what a test does: make a consumer, subscribe, read the record, close. All clients run on Partita's broker; one line more
-says the same of Apache Kafka where it can be had.
+what a test does: make a consumer, subscribe, read the record, close. All clients run on Partita's broker.
 """
 
 from __future__ import annotations
 
 import asyncio
-import statistics
 import time
 from collections.abc import Callable
 from itertools import count
 
-from harness import QUICK, apache_kafka, left_out, partita, report, row, wanted
+from harness import Medians, left_out, partita, row, turns, wanted
 from table import AIOKAFKA, CONFLUENT, KAFKA_PYTHON, OURS
 
-ROUNDS = 3 if QUICK else 15
+EACH = 5
+"""Groups of each client in a round."""
 IDLE_S = 0.02
 Took = tuple[float, float]
 """Seconds of the whole, and of close() alone."""
@@ -92,7 +91,7 @@ CLIENTS: dict[str, Callable[[str, str, float], Took]] = {
 }
 
 
-def measured(bootstrap: str) -> tuple[dict[str, float], dict[str, float]]:
+def measured(bootstrap: str) -> tuple[Medians, Medians]:
     """Median milliseconds of close() after a fetch, and of the whole; the clients in turns."""
     from partita import Admin, Producer
 
@@ -103,7 +102,7 @@ def measured(bootstrap: str) -> tuple[dict[str, float], dict[str, float]]:
     clients = {name: client for name, client in CLIENTS.items() if name == OURS or wanted(name)}
     closes: dict[str, list[float]] = {name: [] for name in clients}
     wholes: dict[str, list[float]] = {name: [] for name in clients}
-    for _ in range(ROUNDS):
+    for _ in turns(EACH):
         for name, client in list(clients.items()):
             try:
                 closes[name].append(client(bootstrap, f"close-{next(_groups)}", IDLE_S)[1] * 1000)
@@ -111,12 +110,7 @@ def measured(bootstrap: str) -> tuple[dict[str, float], dict[str, float]]:
             except ImportError as reason:
                 left_out("close", name, str(reason))
                 del clients[name], closes[name], wholes[name]
-    return medians(closes), medians(wholes)
-
-
-def medians(runs: dict[str, list[float]]) -> dict[str, float]:
-    """The median of each client."""
-    return {name: statistics.median(values) for name, values in runs.items()}
+    return Medians(closes, EACH), Medians(wholes, EACH)
 
 
 def main() -> None:
@@ -124,10 +118,6 @@ def main() -> None:
         closes, wholes = measured(broker.bootstrap)
         row("close after a fetch", closes)
         row("a group in a test", wholes)
-    with apache_kafka("close") as node:
-        if node is not None:
-            closes, wholes = measured(node.bootstrap)
-            report("close", broker=node.name, **{f"{name} ms": value for name, value in closes.items()})
 
 
 if __name__ == "__main__":

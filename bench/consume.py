@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import statistics
 import subprocess
 import sys
 import tempfile
@@ -18,7 +17,19 @@ from collections.abc import Callable
 from pathlib import Path
 
 import peers
-from harness import QUICK, TURNS, Server, c_program, left_out, partita, report, row, row_is_wanted, wanted
+from harness import (
+    QUICK,
+    Medians,
+    Server,
+    c_program,
+    left_out,
+    partita,
+    report,
+    row,
+    row_is_wanted,
+    turns,
+    wanted,
+)
 from produce_fetch import answer, fetch_frame
 from table import AIOKAFKA, C_WALK, CONFLUENT, JAVA, KAFKA_PYTHON, KCAT, OURS
 
@@ -206,10 +217,14 @@ def walk_command(floor: Path | None, server: Server, topic: str, count: int) -> 
     ]
 
 
-def measured(commands: dict[str, list[str]]) -> tuple[dict[str, float], dict[str, float]]:
-    """Records per second and per CPU-second of each client, medians of some turns."""
+Runs = dict[str, list[float]]
+"""What each client did in each round."""
+
+
+def measured(commands: dict[str, list[str]]) -> tuple[Runs, Runs]:
+    """Records per second and per CPU-second of each client."""
     runs: dict[str, list[tuple[float, float]]] = {name: [] for name in commands}
-    for _ in range(TURNS):
+    for _ in turns():
         for name, command in list(commands.items()):
             done = subprocess.run(command, capture_output=True, text=True)
             if done.returncode:
@@ -221,11 +236,11 @@ def measured(commands: dict[str, list[str]]) -> tuple[dict[str, float], dict[str
                 count, seconds, cpu = figures
                 figures = [count / seconds, count / cpu]
             runs[name].append((figures[0], figures[1]))
-    per_s, per_cpu_s = ({n: statistics.median(r[i] for r in rs) for n, rs in runs.items()} for i in (0, 1))
+    per_s, per_cpu_s = ({name: [run[i] for run in found] for name, found in runs.items()} for i in (0, 1))
     return per_s, per_cpu_s
 
 
-def measure(server: Server, topic: str, count: int, floor: Path | None) -> tuple[dict[str, float], dict[str, float]]:
+def measure(server: Server, topic: str, count: int, floor: Path | None) -> tuple[Runs, Runs]:
     """All clients that can be had on this topic."""
     commands: dict[str, list[str]] = {}
     for name in (ARROW, AS_RECORDS, CONFLUENT, AIOKAFKA, KAFKA_PYTHON, KCAT, JAVA, C_WALK):
@@ -238,10 +253,11 @@ def measure(server: Server, topic: str, count: int, floor: Path | None) -> tuple
     return measured(commands)
 
 
-def figures_of(way: str, found: dict[str, float]) -> dict[str, float]:
+def figures_of(way: str, found: Runs) -> Medians:
     """The figures of one row: this way of Partita, and everyone else."""
-    others = {name: value for name, value in found.items() if name not in (ARROW, AS_RECORDS)}
-    return {OURS: found[way], **others}
+    return Medians(
+        {OURS: found[way], **{name: runs for name, runs in found.items() if name not in (ARROW, AS_RECORDS)}}
+    )
 
 
 def main() -> None:
@@ -261,7 +277,8 @@ def main() -> None:
         for codec in filter(None, os.environ.get("BENCH_CODECS", "").split(",")):
             asyncio.run(fill(server.bootstrap, codec, codec, RECORDS))
             per_s, per_cpu_s = measure(server, codec, RECORDS, None)
-            report("consume", codec=codec, **{f"{name} per CPU-second": value for name, value in per_cpu_s.items()})
+            found = Medians(per_cpu_s)
+            report("consume", codec=codec, **{f"{name} per CPU-second": value for name, value in found.items()})
 
 
 if __name__ == "__main__":

@@ -3,26 +3,28 @@
 Settled is a group whose members are all at its newest epoch, and have all partitions of the topic between them, each
 exactly one. First all members are new; then one of 500 leaves. Brokers run with Kafka's default intervals. A member
 behaves as Java's does: it heartbeats at the interval that the broker tells it, and at once after it has taken or given
-up partitions. So most of the time is the interval of 5 s, which nobody can be quicker than who has to wait for it.
+up partitions. So most of the time is the interval of 5 s, which nobody can be quicker than who has to wait for it, and
+the brokers are measured side by side.
 """
 
 from __future__ import annotations
 
 import select
 import socket
-import statistics
 import struct
 import time
 from base64 import urlsafe_b64encode
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from heapq import heappop, heappush
 from itertools import count
 from uuid import uuid4
 
-from groups import frame, wait_for_coordinator
-from harness import QUICK, Server, brokers, report, row, row_is_wanted
+from groups import wait_for_coordinator
+from harness import Medians, Server, brokers, report, row, row_is_wanted, turns
+from member_frames import frame
 
 from partita.protocol.messages.consumer_group_heartbeat import (
     ConsumerGroupHeartbeatRequest,
@@ -31,9 +33,10 @@ from partita.protocol.messages.consumer_group_heartbeat import (
 )
 from partita.protocol.messages.create_topics import CreatableTopic, CreateTopicsRequest
 
-ROUNDS = 1 if QUICK else 3
 FEW, MANY = 50, 500
 PARTITIONS_EACH = 2
+APART_SECONDS = 2.5
+"""Between the starts on two brokers, so that the members of one are at rest while those of the other hurry."""
 HEARTBEAT, CREATE = 68, 19
 VERSION = 1
 LIMIT_SECONDS = 60
@@ -94,16 +97,21 @@ class Member:
 
     def receive(self) -> ConsumerGroupHeartbeatResponse | None:
         """The next answer, or None while it is not there as a whole. Raises AssertionError for a refusal."""
-        self._received += self.socket.recv(1 << 16)
-        end = 4 + struct.unpack_from(">i", self._received)[0] if len(self._received) >= 4 else 4
-        if len(self._received) < end or end == 4:
-            return None
+        if not (end := self._answer_end()):
+            self._received += self.socket.recv(1 << 16)
+            if not (end := self._answer_end()):
+                return None
         answer = ConsumerGroupHeartbeatResponse.decode(
             self._received[9:end], VERSION
         )  # a flexible header: one tag byte
         self._received = self._received[end:]
         assert not answer.error_code, f"error {answer.error_code}: {answer.error_message}"
         return answer
+
+    def _answer_end(self) -> int:
+        """Where the first answer ends; 0 while it is not there as a whole."""
+        end: int = 4 + struct.unpack_from(">i", self._received)[0] if len(self._received) >= 4 else 0
+        return end if end <= len(self._received) else 0
 
 
 class Fleet:
@@ -213,21 +221,25 @@ def fleet(server: Server, size: int) -> Iterator[Fleet]:
         found.close()
 
 
-def measure(servers: list[Server], size: int, *, leaves: bool) -> tuple[dict[str, float], dict[str, float]]:
-    """Medians in milliseconds of joining and, if asked for, of leaving, the servers in turns."""
+def measure(servers: list[Server], size: int, *, leaves: bool) -> tuple[Medians, Medians]:
+    """Milliseconds of joining and, if asked for, of leaving."""
     joined: dict[str, list[float]] = {server.name: [] for server in servers}
     left: dict[str, list[float]] = {server.name: [] for server in servers}
-    for _ in range(ROUNDS):
-        for server in servers:
-            before = server.cpu_s()
-            with fleet(server, size) as members:
-                joined[server.name].append(members.join() * 1000)
-                if leaves:
-                    left[server.name].append(members.leave() * 1000)
-            used = (server.cpu_s() - before) * 1000
-            report("convergence", server=server.name, members=size, **{"server CPU ms a round": used})
-    medians = [{who: statistics.median(v) for who, v in found.items() if v} for found in (joined, left)]
-    return medians[0], medians[1]
+
+    def one_round(server: Server, delay: float) -> None:
+        time.sleep(delay)
+        before = server.cpu_s()
+        with fleet(server, size) as members:
+            joined[server.name].append(members.join() * 1000)
+            if leaves:
+                left[server.name].append(members.leave() * 1000)
+        used = (server.cpu_s() - before) * 1000
+        report("convergence", server=server.name, members=size, **{"server CPU ms a round": used})
+
+    for _ in turns():
+        with ThreadPoolExecutor(len(servers)) as pool:
+            list(pool.map(one_round, servers, count(0, APART_SECONDS)))
+    return Medians(joined), Medians(left if leaves else {})
 
 
 _groups = count()

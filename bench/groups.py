@@ -1,98 +1,62 @@
 """100 and 500 members over own sockets: from the first JoinGroup to the last SyncGroup answer; then one of 500 leaves.
 
 The members are as thin as can be (ready-made frames, one epoll), so that what is measured is the broker. The floor is
-an echo that gets as many requests: members and their sockets without a broker.
+an echo that gets as many requests: members and their sockets without a broker. Members that beat send a heartbeat as
+soon as they are synced and then every 5 ms, as long as the group is unfinished: so the broker rebalances under load.
 """
 
 from __future__ import annotations
 
 import select
 import socket
-import statistics
 import struct
 import time
-from collections.abc import Callable
 from contextlib import ExitStack
-from functools import cache
+from functools import partial
 from itertools import count
 
-from harness import QUICK, Server, brokers, c_server, left_out, report, row, row_is_wanted, wanted, wire_program
+from harness import (
+    Medians,
+    Server,
+    brokers,
+    c_server,
+    left_out,
+    report,
+    row,
+    row_is_wanted,
+    turns,
+    wanted,
+    wire_program,
+)
+from member_frames import (
+    FIND,
+    HEARTBEAT,
+    JOIN,
+    LEAVE,
+    SYNC,
+    frame,
+    heartbeat_frame,
+    join_frame,
+    leader_frame,
+    sync_frame,
+)
 from table import C_ECHO, OURS
 
-from partita.protocol.framing import encode_request
 from partita.protocol.messages.find_coordinator import FindCoordinatorRequest
-from partita.protocol.messages.heartbeat import HeartbeatRequest
-from partita.protocol.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol, JoinGroupResponse
 from partita.protocol.messages.leave_group import LeaveGroupRequest, MemberIdentity
-from partita.protocol.messages.sync_group import SyncGroupRequest, SyncGroupRequestAssignment
-from partita.protocol.primitives import Message
 
-ROUNDS = 2 if QUICK else 7
+EACH = 3
+"""Groups of a broker in a round."""
 FEW, MANY = 100, 500
 ECHOED = 3
 """Requests of a member until it is synced: two joins, since the first is answered with a member id, and a sync."""
-JOIN, HEARTBEAT, LEAVE, SYNC, FIND = 11, 12, 13, 14, 10
-ANY_MEMBER = "the member id goes here"
 REBALANCE_IN_PROGRESS, ILLEGAL_GENERATION, MEMBER_ID_REQUIRED = 27, 22, 79
 READY = (0, 25, 69)
 """What a coordinator that is ready answers to a stranger: nothing wrong, UNKNOWN_MEMBER_ID, or GROUP_ID_NOT_FOUND."""
 LIMIT_SECONDS = 20
+BEAT_SECONDS = 0.005
 SILENCE_SECONDS = 0.02
 """After so much silence synced members ask whether the group rebalances without them: some generations are short."""
-JOIN_VERSION = 5
-SUBSCRIPTION = struct.pack(">hih30si", 0, 1, 30, b"a topic of thirty characters..", -1)
-"""Version 0: topics and no user data. Kafka's coordinator reads it, and does not answer a join that it cannot read."""
-
-
-def string(text: bytes) -> bytes:
-    return struct.pack(">h", len(text)) + text
-
-
-def frame(api_key: int, version: int, message: Message) -> bytes:
-    return b"".join(encode_request(api_key, version, 7, "bench", message))
-
-
-def template(api_key: int, version: int, message: Message) -> Callable[[bytes], bytes]:
-    """A function that gives the frame of `message` for any member id."""
-    head, tail = frame(api_key, version, message)[4:].split(string(ANY_MEMBER.encode()))
-
-    def filled(member_id: bytes) -> bytes:
-        body = head + string(member_id) + tail
-        return struct.pack(">i", len(body)) + body
-
-    return filled
-
-
-@cache
-def join_frame(group: str) -> Callable[[bytes], bytes]:
-    request = JoinGroupRequest(
-        group_id=group, session_timeout_ms=60_000, rebalance_timeout_ms=60_000, member_id=ANY_MEMBER,
-        protocol_type="consumer", protocols=[JoinGroupRequestProtocol(name="range", metadata=SUBSCRIPTION)],
-    )  # fmt: skip
-    return template(JOIN, JOIN_VERSION, request)
-
-
-@cache
-def sync_frame(group: str, generation: int) -> Callable[[bytes], bytes]:
-    return template(SYNC, 3, SyncGroupRequest(group_id=group, generation_id=generation, member_id=ANY_MEMBER))
-
-
-@cache
-def heartbeat_frame(group: str, generation: int) -> Callable[[bytes], bytes]:
-    return template(HEARTBEAT, 3, HeartbeatRequest(group_id=group, generation_id=generation, member_id=ANY_MEMBER))
-
-
-def leader_frame(group: str, answer: bytes) -> bytes:
-    """The leader's SyncGroup: an assignment for each member it was told of."""
-    joined = JoinGroupResponse.decode(answer[8:], JOIN_VERSION)
-    shares = [SyncGroupRequestAssignment(member_id=m.member_id, assignment=b"a" * 40) for m in joined.members]
-    return frame(
-        SYNC,
-        3,
-        SyncGroupRequest(
-            group_id=group, generation_id=joined.generation_id, member_id=joined.member_id, assignments=shares
-        ),
-    )
 
 
 class Member:
@@ -104,16 +68,18 @@ class Member:
         self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self.member_id = b""
         self.is_synced = False
+        self.is_waiting = False
+        """Whether an answer is due."""
         self._asked = JOIN
         self._generation = -1
         self._received = b""
 
     def join(self) -> None:
-        self.is_synced, self._asked = False, JOIN
+        self.is_synced, self.is_waiting, self._asked = False, True, JOIN
         self.socket.sendall(join_frame(self.group)(self.member_id))
 
     def beat(self) -> None:
-        self._asked = HEARTBEAT
+        self.is_waiting, self._asked = True, HEARTBEAT
         self.socket.sendall(heartbeat_frame(self.group, self._generation)(self.member_id))
 
     def ask(self, request: bytes) -> bytes:
@@ -126,7 +92,7 @@ class Member:
         self._received += self.socket.recv(1 << 20)
         if len(self._received) < 4 or len(self._received) < 4 + struct.unpack_from(">i", self._received)[0]:
             return
-        answer, self._received = self._received, b""
+        answer, self._received, self.is_waiting = self._received, b"", False
         (error,) = struct.unpack_from(">h", answer, 12)
         if self._asked == JOIN:
             self._on_joined(answer, error)
@@ -151,33 +117,43 @@ class Member:
             self.join()
             return
         assert not error, error
-        self._asked = SYNC
+        self.is_waiting, self._asked = True, SYNC
         leads = leader == self.member_id
         self.socket.sendall(
             leader_frame(self.group, answer) if leads else sync_frame(self.group, generation)(self.member_id)
         )
 
 
-def until_synced(members: list[Member]) -> None:
+def until_synced(members: list[Member], *, beating: bool) -> float:
+    """Serve all members until each is synced; return when that was, by `perf_counter`.
+
+    `beating`: while some are not synced, the others send a heartbeat at once and then every 5 ms.
+    """
     waiting = {member.socket.fileno(): member for member in members}
     limit = time.monotonic() + LIMIT_SECONDS
     with select.epoll() as epoll:
         for fd in waiting:
             epoll.register(fd, select.EPOLLIN)
-        left = len(members)
-        while left:
-            ready = epoll.poll(SILENCE_SECONDS, 512)
+        left, next_beat = len(members), time.monotonic() + BEAT_SECONDS
+        synced = 0.0
+        while left or any(member.is_waiting for member in members):
+            ready = epoll.poll(BEAT_SECONDS if beating else SILENCE_SECONDS, 512)
             for fd, _ in ready:
                 member = waiting[fd]
                 was_synced = member.is_synced
                 member.on_readable()
                 left += was_synced - member.is_synced
-            if not ready:
+                if beating and left and member.is_synced and not was_synced:
+                    member.beat()
+            synced = 0.0 if left else synced or time.perf_counter()
+            if left and (time.monotonic() >= next_beat if beating else not ready):
+                next_beat = time.monotonic() + BEAT_SECONDS
                 for member in members:
-                    if member.is_synced:
+                    if member.is_synced and not member.is_waiting:
                         member.beat()
             if time.monotonic() > limit:
                 raise TimeoutError(f"{left} of {len(members)} members are not synced after {LIMIT_SECONDS} s")
+    return synced
 
 
 def until_echoed(members: list[Member]) -> None:
@@ -200,25 +176,24 @@ def wait_for_coordinator(group: str, port: int) -> None:
     member.socket.close()
 
 
-def one_round(group: str, server: Server, size: int) -> tuple[float, float]:
+def one_round(group: str, server: Server, size: int, *, beating: bool = False) -> tuple[float, float]:
     """Milliseconds until all are synced, and until all but one are synced again."""
     wait_for_coordinator(group, server.port)
     members = [Member(group, server.port) for _ in range(size)]
     started = time.perf_counter()
     for member in members:
         member.join()
-    until_synced(members)
-    joined = time.perf_counter()
+    joined = until_synced(members, beating=beating)
     leaver = members.pop()
     leave = LeaveGroupRequest(group_id=group, members=[MemberIdentity(member_id=leaver.member_id.decode())])
+    parted = time.perf_counter()
     leaver.ask(frame(LEAVE, 3, leave))
     for member in members:
         member.join()
-    until_synced(members)
-    left = time.perf_counter()
+    left = until_synced(members, beating=beating)
     for member in (leaver, *members):
         member.socket.close()
-    return (joined - started) * 1000, (left - joined) * 1000
+    return (joined - started) * 1000, (left - parted) * 1000
 
 
 def echo_round(group: str, server: Server, size: int) -> tuple[float, float]:
@@ -232,14 +207,14 @@ def echo_round(group: str, server: Server, size: int) -> tuple[float, float]:
     return took, took * (ECHOED - 1) / ECHOED
 
 
-def measure(servers: list[Server], size: int) -> tuple[dict[str, float], dict[str, float]]:
+def measure(servers: list[Server], size: int, *, beating: bool = False) -> tuple[Medians, Medians]:
     """Medians of joining and of leaving, the servers in turns."""
     rounds: dict[str, list[tuple[float, float]]] = {server.name: [] for server in servers}
     cpu = {server.name: server.cpu_s() for server in servers}
     failed: set[str] = set()
-    for _ in range(ROUNDS):
+    for _ in turns(EACH):
         for server in servers:
-            one = echo_round if server.name == C_ECHO else one_round
+            one = echo_round if server.name == C_ECHO else partial(one_round, beating=beating)
             try:
                 if server.name not in failed:
                     rounds[server.name].append(one(f"bench-{next(_numbers)}", server, size))
@@ -247,10 +222,12 @@ def measure(servers: list[Server], size: int) -> tuple[dict[str, float], dict[st
                 failed.add(server.name)
                 left_out("groups", server.name, f"{size} members: {problem!r}")
     for server in servers:
-        used = (server.cpu_s() - cpu[server.name]) * 1000 / ROUNDS
-        report("groups", server=server.name, members=size, **{"server CPU ms a round": used})
+        used = (server.cpu_s() - cpu[server.name]) * 1000 / max(1, len(rounds[server.name]))
+        report("groups", server=server.name, members=size, beating=beating, **{"server CPU ms a round": used})
     found = {name: values for name, values in rounds.items() if name not in failed}
-    joined, left = ({n: statistics.median(v[i] for v in values) for n, values in found.items()} for i in (0, 1))
+    joined, left = (
+        Medians({name: [pair[i] for pair in values] for name, values in found.items()}, EACH) for i in (0, 1)
+    )
     return joined, left
 
 
@@ -261,9 +238,15 @@ def main() -> None:
     program = wire_program("groups")
     with ExitStack() as stack:
         servers = brokers(stack, "groups")
+        assert servers[0].name == OURS
+        if row_is_wanted("100 joined, beating"):
+            row("100 joined, beating", measure(servers, FEW, beating=True)[0])
+        if row_is_wanted("500 joined, beating") or row_is_wanted("one of 500 leaves, beating"):
+            joined, left = measure(servers, MANY, beating=True)
+            row("500 joined, beating", joined)
+            row("one of 500 leaves, beating", left)
         if program is not None and wanted(C_ECHO):
             servers.append(stack.enter_context(c_server(program)))
-        assert servers[0].name == OURS
         if row_is_wanted("100 members joined"):
             row("100 members joined", measure(servers, FEW)[0])
         if row_is_wanted("500 members joined") or row_is_wanted("one of 500 leaves"):

@@ -8,6 +8,7 @@ the peers to measure, separated by commas, and is empty for none.
 from __future__ import annotations
 
 import json
+import math
 import os
 import platform
 import shutil
@@ -36,8 +37,10 @@ from support.kafka.node import KafkaNode, KafkaUnavailable  # noqa: E402
 QUICK = os.environ.get("BENCH_QUICK", "") not in ("", "0")
 SECONDS = float(os.environ.get("BENCH_SECONDS", "0.3" if QUICK else "0.7"))
 """How long one measurement of a server takes."""
-TURNS = int(os.environ.get("BENCH_TURNS", "1" if QUICK else "3"))
-"""How often each is measured, in turns; the median counts."""
+ROUNDS = int(os.environ.get("BENCH_ROUNDS", "1" if QUICK else "3"))
+"""How often each is measured, in turns; the median counts, and a goal is met if every round meets it."""
+ROW_SECONDS = math.inf if "BENCH_ROUNDS" in os.environ else 12.0
+"""After so long no third round of a row begins, so that all rows take eleven minutes."""
 EVERY_COMPILER = "-XX:TieredStopAtLevel=4"
 """Tests start Java with its quick compiler alone; a peer is measured with all of it."""
 START_LIMIT_S = 30.0
@@ -81,9 +84,25 @@ def report(bench: str, **figures: object) -> None:
     print(json.dumps({**head, "commit": commit(), **rounded}), flush=True)
 
 
-def row(name: str, figures: Mapping[str, float]) -> None:
+class Medians(dict[str, float]):
+    """The median of each one's figures, and of each round: of `each` figures in a row, where one is too brief."""
+
+    def __init__(self, found: Mapping[str, Sequence[float]], each: int = 1) -> None:
+        super().__init__({who: statistics.median(values) for who, values in found.items()})
+        rounds = range(0, max(map(len, found.values()), default=0), each)
+        self.rounds = [
+            {who: statistics.median(values[i : i + each]) for who, values in found.items() if i < len(values)}
+            for i in rounds
+        ]
+
+
+def row(name: str, figures: Medians) -> None:
     """Print what all measured of one row of the table: `make bench` collects these lines."""
-    report("row", row=name, figures={who: float(f"{value:.4g}") for who, value in figures.items()})
+    report("row", row=name, figures=_rounded(figures), rounds=[_rounded(each) for each in figures.rounds])
+
+
+def _rounded(figures: Mapping[str, float]) -> dict[str, float]:
+    return {who: float(f"{value:.4g}") for who, value in figures.items()}
 
 
 def left_out(bench: str, peer: str, reason: str) -> None:
@@ -236,14 +255,24 @@ def measured(server: Server, work: Callable[[], float]) -> tuple[float, float]:
     return amount / used, used
 
 
-def in_turns(measures: Mapping[str, Callable[[], float]], turns: int = TURNS) -> dict[str, float]:
-    """The median of each measure, all run in turns, so that what the machine does otherwise meets all alike."""
+def turns(each: int = 1) -> Iterator[int]:
+    """Count the turns of a row: ROUNDS of `each`, or fewer where they take long."""
+    began = time.monotonic()
+    for turn in range(ROUNDS * each):
+        if turn % each or turn < 2 * each or time.monotonic() < began + ROW_SECONDS:
+            yield turn
+        else:
+            break
+
+
+def in_turns(measures: Mapping[str, Callable[[], float]], each: int = 1) -> Medians:
+    """Each measure in turns, so that what the machine does otherwise meets all alike; a round are `each` turns."""
     found: dict[str, list[float]] = {who: [] for who in measures}
-    for turn in range(turns):
+    for turn in turns(each):
         order = list(measures)[:: 1 if turn % 2 == 0 else -1]
         for who in order:
             found[who].append(measures[who]())
-    return {who: statistics.median(values) for who, values in found.items()}
+    return Medians(found, each)
 
 
 def row_is_wanted(name: str) -> bool:

@@ -126,11 +126,11 @@ def skip_answer(raw: Raw) -> int:
 
 def bomb(codec: str, records: int = BOMB_RECORDS) -> bytes:
     """A batch of the smallest records without keys, which inflates to several hundred times its size."""
-    return assemble(
+    return bytes(assemble(
         SMALLEST_RECORD * records, codec=CODEC_NAMES.index(codec), base_offset=0, leader_epoch=-1,
         attributes=CODEC_NAMES.index(codec), last_offset_delta=records - 1, base_timestamp=0, max_timestamp=0,
         producer_id=-1, producer_epoch=-1, base_sequence=-1, records_count=records,
-    )  # fmt: skip
+    ))  # fmt: skip
 
 
 def produced(topic: str, batch: bytes, partitions: int = 1) -> ProduceRequest:

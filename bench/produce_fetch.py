@@ -37,15 +37,26 @@ from partita.admin import Admin
 from partita.errors import TopicAlreadyExistsError
 from partita.protocol.framing import encode_request
 from partita.protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic
-from partita.protocol.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
+from partita.protocol.messages.produce import (
+    PartitionProduceData,
+    ProduceRequest,
+    ProduceResponse,
+    TopicProduceData,
+)
 from partita.records.batch import build_batch
 
 WARM_UP_SECONDS = 0.4
 TOPIC = "bench"
 C_ANSWER_BYTES = 40
+PRODUCE_VERSION = 7
 BATCH_BYTES = 1_000_000
+RECORD_OVERHEAD_BYTES = 10
+"""Of lengths, offset and timestamp: with them a batch would exceed what a topic takes, and every server refuse it."""
 FILLED_BYTES = 40_000_000
 PRODUCE = {"produce 100 B": 100, "produce 1 KB": 1000}
+PRODUCE_IN_MEMORY = {"produce 100 B, memory": 100, "produce 1 KB, memory": 1000}
+IN_FLIGHT = 2
+IN_FLIGHT_IN_MEMORY = 5
 FETCH = {"fetch 1 MB": 1_000_000, "fetch 16 MB": 16_000_000}
 MB = 1e6
 
@@ -53,11 +64,12 @@ MB = 1e6
 def produce_frame(record_bytes: int = 1000, topic: str = TOPIC) -> tuple[bytes, int]:
     """A Produce request with one batch of about 1 MB of records with such values; and the batch's size."""
     payload = os.urandom(record_bytes)
-    batch = build_batch([(1_750_000_000_000, None, payload, [])] * (BATCH_BYTES // record_bytes))
+    records = BATCH_BYTES // (record_bytes + RECORD_OVERHEAD_BYTES)
+    batch = build_batch([(1_750_000_000_000, None, payload, [])] * records)
     partition = PartitionProduceData(index=0, records=batch)
     data = TopicProduceData(name=topic, partition_data=[partition])
     request = ProduceRequest(acks=-1, timeout_ms=30_000, topic_data=[data])
-    return b"".join(encode_request(0, 7, 1, "bench", request)), len(batch)
+    return b"".join(encode_request(0, PRODUCE_VERSION, 1, "bench", request)), len(batch)
 
 
 def fetch_frame(answer_bytes: int = 16_000_000, topic: str = TOPIC) -> bytes:
@@ -80,11 +92,13 @@ def answer(server: Server, frame: bytes) -> bytes:
         return b"".join(parts)
 
 
-def mb_per_cpu_s(program: Path, server: Server, frame: bytes, moved: int, answer_bytes: int) -> float:
+def mb_per_cpu_s(
+    program: Path, server: Server, frame: bytes, moved: int, answer_bytes: int, depth: int = IN_FLIGHT
+) -> float:
     """MB per CPU-second of the server, where each answered frame stands for `moved` bytes."""
     path = frames_file(frame, 1)
-    loaded(program, server, path, answer_bytes, 2, WARM_UP_SECONDS)
-    per_cpu_s, _ = loaded(program, server, path, answer_bytes, 2, SECONDS)
+    loaded(program, server, path, answer_bytes, depth, WARM_UP_SECONDS)
+    per_cpu_s, _ = loaded(program, server, path, answer_bytes, depth, SECONDS)
     path.unlink()
     return per_cpu_s * moved / MB
 
@@ -108,14 +122,22 @@ def running(server: Server) -> Iterator[Server]:
     yield server
 
 
-def produced(program: Path, start: Callable[[], AbstractContextManager[Server | None]], record_bytes: int) -> float:
+def produced(
+    program: Path,
+    start: Callable[[], AbstractContextManager[Server | None]],
+    record_bytes: int,
+    depth: int = IN_FLIGHT,
+) -> float:
     """Start (or take) the server, give it a topic of its own, load it."""
     topic = f"{TOPIC}-{os.urandom(4).hex()}"
     frame, batch_bytes = produce_frame(record_bytes, topic)
     with start() as server:
         assert server is not None
         asyncio.run(create_topic(server, topic))
-        return mb_per_cpu_s(program, server, frame, batch_bytes, len(answer(server, frame)))
+        taken = answer(server, frame)
+        part = ProduceResponse.decode(taken[8:], PRODUCE_VERSION).responses[0].partition_responses[0]
+        assert not part.error_code, f"{server.name} refuses the batch with error {part.error_code}"
+        return mb_per_cpu_s(program, server, frame, batch_bytes, len(taken), depth)
 
 
 def stored(program: Path, floor: Path, record_bytes: int) -> float:
@@ -139,6 +161,18 @@ def measure_produce(program: Path, floor: Path, kafka: Server | None) -> None:
         if wanted(C_STORE):
             measures[C_STORE] = partial(stored, program, floor, record_bytes)
         row(name, in_turns(measures))
+
+
+def measure_produce_in_memory(program: Path) -> None:
+    """The same with five in flight, and nobody writes to a disk."""
+    for name, record_bytes in PRODUCE_IN_MEMORY.items():
+        if row_is_wanted(name):
+            starts: dict[str, Callable[[], AbstractContextManager[Server | None]]] = {OURS: partita}
+            starts |= {peer: partial(small_peer, "produce_fetch", peer) for peer in available_peers()}
+            depth = IN_FLIGHT_IN_MEMORY
+            row(
+                name, in_turns({who: partial(produced, program, to, record_bytes, depth) for who, to in starts.items()})
+            )
 
 
 def available_peers() -> list[str]:
@@ -189,6 +223,7 @@ def main() -> None:
             measure_fetch(program, floor, kafka, stack)
         if any(map(row_is_wanted, PRODUCE)):
             measure_produce(program, floor, kafka)
+    measure_produce_in_memory(program)
 
 
 if __name__ == "__main__":

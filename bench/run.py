@@ -1,8 +1,9 @@
 """`make bench`: run what measures the rows of the table, and print the table at the end.
 
 `python bench/run.py [NAME ...]` picks rows by a part of their names or by the script that measures them, or runs one of
-the scripts that measure no row. `--page` writes the table into docs/numbers.md and some of its rows into README.md. One
-JSON line per result comes first.
+the scripts that measure no row. All rows take eleven minutes, at up to three rounds each; `--rounds 9` measures each of
+them nine times. `--page` writes the table into docs/numbers.md and some of its rows into README.md. One JSON line per
+result comes first.
 """
 
 from __future__ import annotations
@@ -21,7 +22,18 @@ from table import BY_NAME, ROWS, chosen, short_table, table
 BENCH = Path(__file__).parent
 PAGE, README = BENCH.parent / "docs" / "numbers.md", BENCH.parent / "README.md"
 BEGIN, END = "<!-- rows: written by `python bench/run.py --page` -->", "<!-- end of rows -->"
-OTHERS = ("growth", "iteration", "async_face", "replay", "spark", "attacks", "handshakes", "slow_disk", "log")
+OTHERS = (
+    "growth",
+    "iteration",
+    "async_face",
+    "replay",
+    "spark",
+    "attacks",
+    "handshakes",
+    "slow_disk",
+    "log",
+    "instructions",
+)
 """Scripts that measure no row of the table; each runs when it is named."""
 
 
@@ -49,6 +61,16 @@ def rows_of(results: Iterable[dict[str, object]]) -> dict[str, dict[str, float]]
     return found
 
 
+def rounds_of(results: Iterable[dict[str, object]]) -> dict[str, list[dict[str, float]]]:
+    """What each round measured, of the rows that are measured in rounds."""
+    found: dict[str, list[dict[str, float]]] = {}
+    for result in results:
+        name, rounds = result.get("row"), result.get("rounds")
+        if isinstance(name, str) and isinstance(rounds, list):
+            found[name] = rounds
+    return found
+
+
 def missing_peers(results: Iterable[dict[str, object]]) -> list[str]:
     """One line per peer and reason."""
     told = {(result["peer"], result["left_out"]) for result in results if "left_out" in result}
@@ -65,8 +87,13 @@ def write_page(page: Path, text: str) -> None:
 def main(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("names", nargs="*", help="rows or scripts; all rows without one")
+    parser.add_argument("--rounds", type=int, help="so many rounds of each row, however long they take")
     parser.add_argument("--page", action="store_true", help="write the table into docs/numbers.md")
     given = parser.parse_args(arguments)
+    if given.rounds is not None:
+        if given.rounds < 1:
+            parser.error(f"--rounds: at least 1 expected, not {given.rounds}")
+        os.environ["BENCH_ROUNDS"] = str(given.rounds)
     others = [name for name in given.names if name in OTHERS]
     names = [name for name in given.names if name not in OTHERS]
     try:
@@ -79,16 +106,17 @@ def main(arguments: list[str]) -> int:
         ended_well, found = run(script, [row.name for row in rows if row.script == script])
         results += found
         failed += [] if ended_well else [script]
-    measured = rows_of(results)
+    measured, rounds = rows_of(results), rounds_of(results)
     if rows:
-        print(f"\n{table(measured)}\n")
+        print(f"\n{table(measured, rounds)}\n")
+        print("In brackets: the least and the largest round. A row is met if every round meets it.")
         print("\n".join(missing_peers(results)))
         print(
             f"{len(measured)} of {len(ROWS)} rows in {time.monotonic() - began:.0f} s; load {os.getloadavg()[0]:.1f}."
         )
     if given.page:
-        write_page(PAGE, table(measured))
-        write_page(README, short_table(table(measured)))
+        write_page(PAGE, table(measured, rounds))
+        write_page(README, short_table(table(measured, rounds)))
     if failed:
         print(f"failed: {', '.join(failed)}")
     return 1 if failed else 0

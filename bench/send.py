@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import statistics
 import subprocess
 import sys
 import tempfile
@@ -17,7 +16,7 @@ from array import array
 from collections.abc import Callable
 from pathlib import Path
 
-from harness import QUICK, TURNS, Server, c_program, left_out, partita, report, row, wanted
+from harness import QUICK, Medians, Server, c_program, left_out, partita, report, row, turns, wanted
 from produce_fetch import answer, create_topic
 from table import AIOKAFKA, C_PACK, CONFLUENT, CONFLUENT_BATCH, KAFKA_PYTHON, OURS, TABLE
 
@@ -185,7 +184,7 @@ def main() -> None:
         if floor is not None and wanted(C_PACK):
             commands[C_PACK] = pack_command(floor, server)
         runs: dict[str, list[tuple[float, float]]] = {name: [] for name in commands}
-        for _ in range(TURNS):
+        for _ in turns():
             for name, command in list(commands.items()):
                 done = subprocess.run(command, capture_output=True, text=True)
                 if done.returncode:
@@ -194,12 +193,12 @@ def main() -> None:
                     continue
                 count, seconds, cpu_s = map(float, done.stdout.splitlines()[-1].split())
                 runs[name].append((count / seconds, count / cpu_s))
-    per_s, per_cpu_s = ({n: statistics.median(r[i] for r in rs) for n, rs in runs.items()} for i in (0, 1))
+    per_s, per_cpu_s = ({n: [run[i] for run in found] for n, found in runs.items()} for i in (0, 1))
     many = {OURS: "partita send_many", TABLE: TABLE, CONFLUENT_BATCH: CONFLUENT_BATCH}
-    row("sent one by one", {name: value for name, value in per_s.items() if name not in many.values()})
-    row("sent one by one, CPU", {n: v for n, v in per_cpu_s.items() if n not in (*many.values(), C_PACK)})
-    row("sent at once", {shown: per_cpu_s[name] for shown, name in many.items() if name in per_cpu_s})
-    report("send", **{f"{name} records per CPU-second": value for name, value in per_cpu_s.items()})
+    row("sent one by one", Medians({n: found for n, found in per_s.items() if n not in many.values()}))
+    row("sent one by one, CPU", Medians({n: v for n, v in per_cpu_s.items() if n not in (*many.values(), C_PACK)}))
+    row("sent at once", Medians({shown: per_cpu_s[name] for shown, name in many.items() if name in per_cpu_s}))
+    report("send", **{f"{name} records per CPU-second": value for name, value in Medians(per_cpu_s).items()})
 
 
 if __name__ == "__main__":

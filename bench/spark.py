@@ -35,14 +35,30 @@ ROUNDS = int(os.environ.get("BENCH_ROUNDS", "3"))
 WRITTEN = RECORDS // 4
 FORMS = ("partita", "kafka")
 SMALL, SMALL_BATCH = 4_400, 200
+DECODED = RECORDS // 2
+SCHEMAS = os.environ.setdefault("BENCH_SCHEMAS", tempfile.mkdtemp(prefix="partita-bench-"))
+COLUMNS = (
+    "flight int, carrier string, origin string, tailnum string, dep_delay int, distance double, time timestamp, "
+    "cancelled boolean"
+)
+AVRO = {"int": "int", "double": "double", "boolean": "boolean"}
+FLIGHT = {
+    "type": "record",
+    "name": "Flight",
+    "fields": [
+        {"name": name, "type": AVRO.get(kind, "string")}
+        for name, kind in (part.split() for part in COLUMNS.split(", "))
+    ],
+}
 LATE_RECORDS, LATE_EVERY_S = 150, 0.02
 JARS = {
-    "org.apache.spark:spark-sql-kafka-0-10_2.13": CONNECTOR,
+    "org.apache.spark:spark-sql-kafka-0-10_2.13": None,
+    "org.apache.spark:spark-avro_2.13": None,
     "org.apache.spark:spark-token-provider-kafka-0-10_2.13": "4.0.0",
     "org.apache.kafka:kafka-clients": "3.9.2",
     "org.apache.commons:commons-pool2": "2.13.1",
 }
-"""All that the connector needs beside Spark itself, in the newest versions that could be had."""
+"""All that the connector needs beside Spark itself, in its own release or the newest that could be had."""
 DEPENDENCY = """<dependency><groupId>{group}</groupId><artifactId>{name}</artifactId><version>{version}</version>
 <exclusions><exclusion><groupId>*</groupId><artifactId>*</artifactId></exclusion></exclusions></dependency>"""
 POM = """<project xmlns="http://maven.apache.org/POM/4.0.0"><modelVersion>4.0.0</modelVersion>
@@ -50,23 +66,54 @@ POM = """<project xmlns="http://maven.apache.org/POM/4.0.0"><modelVersion>4.0.0<
 <dependencies>{dependencies}</dependencies></project>"""
 
 
-async def fill(bootstrap: str) -> None:
-    """Records with a short key and 100 bytes that do not compress."""
+def flight(number: int) -> dict[str, Any]:
+    """Eight fields, in JSON about 150 bytes."""
+    return {
+        "flight": number % 9999, "carrier": ("UA", "AA", "DL", "B6")[number % 4], "origin": ("EWR", "JFK")[number % 2],
+        "tailnum": f"N{number % 99999:05}", "dep_delay": number % 320 - 20, "distance": number % 3000 + 0.25,
+        "time": f"2013-01-{number % 28 + 1:02}T{number % 24:02}:00:00Z", "cancelled": number % 10 == 0,
+    }  # fmt: skip
+
+
+def encoded() -> dict[str, list[bytes]]:
+    """Flights by topic: as JSON, as CSV, and as Avro with the framing of the registry in the folder SCHEMAS."""
+    from partita.registry import AvroSerializer, FolderRegistry
+
+    serializer = AvroSerializer(FolderRegistry(SCHEMAS), FLIGHT)
+    flights = [flight(number) for number in range(BATCH)]
+    framed = [serializer.serialize(f"{TOPIC}-avro", (), row) for row in flights]
+    texts = [json.dumps(row, separators=(",", ":")).encode() for row in flights]
+    lines = [",".join(map(str, row.values())).encode() for row in flights]
+    avro = [raw for raw in framed if raw is not None]
+    return {f"{TOPIC}-json": texts, f"{TOPIC}-csv": lines, f"{TOPIC}-avro": avro}
+
+
+async def fill(bootstrap: str, topic: str, values: list[bytes], count: int) -> None:
+    """A batch of records with short keys, again and again."""
     from partita.net.cluster import Cluster
     from partita.protocol.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
     from partita.records.batch import build_batch
 
     now_ms = int(time.time() * 1000)
-    records = [(now_ms + i, b"key%06d" % i, os.urandom(100), ()) for i in range(BATCH)]
+    records = [(now_ms + i, b"key%06d" % i, value, ()) for i, value in enumerate(values)]
     batch = build_batch(records)
     async with Cluster(bootstrap) as cluster:
-        await cluster.retry(lambda: cluster.leader_for(TOPIC, 0, create=True))
-        for i in range(RECORDS // BATCH):
+        await cluster.retry(lambda: cluster.leader_for(topic, 0, create=True))
+        for i in range(count // BATCH):
             data = [PartitionProduceData(index=i % PARTITIONS, records=batch)]
-            topic = [TopicProduceData(name=TOPIC, partition_data=data)]
-            request = ProduceRequest(acks=-1, timeout_ms=30_000, topic_data=topic)
+            named = [TopicProduceData(name=topic, partition_data=data)]
+            request = ProduceRequest(acks=-1, timeout_ms=30_000, topic_data=named)
             answer = await cluster.request(None, request, max_version=12)
             assert not answer.responses[0].partition_responses[0].error_code, answer
+
+
+def delays() -> list[tuple[str, int]]:
+    """What the queries over flights have to find."""
+    sums: dict[str, int] = {}
+    for row in map(flight, range(BATCH)):
+        if row["dep_delay"] > 60:
+            sums[row["carrier"]] = sums.get(row["carrier"], 0) + row["dep_delay"]
+    return sorted((carrier, total * (DECODED // BATCH)) for carrier, total in sums.items())
 
 
 class Session:
@@ -102,6 +149,32 @@ class Session:
         shutil.rmtree(folder)
         return RECORDS
 
+    def json(self, form: str) -> float:
+        """JSON decoded, filtered and summed."""
+        return self._delays(form, "json", lambda value: f"from_json(string({value}), '{COLUMNS}')")
+
+    def csv(self, form: str) -> float:
+        """CSV decoded, filtered and summed."""
+        return self._delays(form, "csv", lambda value: f"from_csv(string({value}), '{COLUMNS}')")
+
+    def avro(self, form: str) -> float:
+        """Avro with the framing of a registry, which Spark knows nothing of: it leaves out the first five bytes."""
+        schema = json.dumps(FLIGHT)
+        return self._delays(form, "avro", lambda value: f"from_avro(substring({value}, 6), '{schema}')")
+
+    def _delays(self, form: str, kind: str, parsed: Callable[[str], str]) -> float:
+        reader = self.spark.read.format(form).options(**self.brokers, subscribe=f"{TOPIC}-{kind}")
+        if form == "partita":
+            # The columns of CSV are found by their order.
+            schema = COLUMNS if kind == "csv" else "carrier string, dep_delay int"
+            how = {"valueFormat": kind, "valueSchema": schema, "columns": "offset"}
+            flights = reader.options(**how, **({"registry": SCHEMAS} if kind == "avro" else {})).load()
+        else:
+            flights = reader.load().selectExpr(f"{parsed('value')} as flight").select("flight.*")
+        rows = flights.where("dep_delay > 60").groupBy("carrier").sum("dep_delay").collect()
+        assert sorted(map(tuple, rows)) == delays(), rows
+        return DECODED
+
     def write(self, form: str, **options: str) -> float:
         """Rows written."""
         writer = self.rows.write.format(form).options(**self.brokers, topic=f"{TOPIC}-out", **options)
@@ -112,6 +185,14 @@ class Session:
         """Rows written in large compressed batches."""
         tuned = {"kafka.linger.ms": "10", "kafka.batch.size": "262144", "kafka.compression.type": "lz4"}
         return self.write(form, **tuned)
+
+    def write_floor(self, form: str) -> float:
+        """As `write_lz4`, but Partita's rows go to a Python sink that drops them: what Spark's own part of it takes."""
+        if form == "kafka":
+            return self.write_lz4(form)
+        self.spark.dataSource.register(dropping())
+        self.rows.write.format("dropped").mode("append").save()
+        return WRITTEN
 
     def stream(self, form: str) -> float:
         """Rows of a stream with a quarter of the topic in a batch."""
@@ -154,7 +235,41 @@ class Session:
         return list(query.recentProgress)
 
 
-CASES = ("count", "noop", "parquet", "write", "write_lz4", "stream", "micro", "latency")
+def dropping() -> Any:
+    """A data source whose sink reads its Arrow batches and keeps nothing."""
+    from pyspark.sql.datasource import DataSource, DataSourceArrowWriter, WriterCommitMessage
+
+    class Sink(DataSourceArrowWriter):
+        def write(self, iterator: Any) -> WriterCommitMessage:
+            for _ in iterator:
+                pass
+            return WriterCommitMessage()
+
+    class Dropped(DataSource):
+        @classmethod
+        def name(cls) -> str:
+            return "dropped"
+
+        def writer(self, schema: Any, overwrite: bool) -> Sink:
+            return Sink()
+
+    return Dropped
+
+
+CASES = (
+    "count",
+    "noop",
+    "parquet",
+    "json",
+    "csv",
+    "avro",
+    "write",
+    "write_lz4",
+    "write_floor",
+    "stream",
+    "micro",
+    "latency",
+)
 RATED = {"micro": "batches", "latency": "1/s"}
 
 
@@ -211,17 +326,18 @@ def take_turns(bootstrap: str, jars: str, cases: list[str]) -> None:
     session.spark.stop()
 
 
-def connector_jars() -> str | None:
+def connector_jars(release: str = CONNECTOR) -> str | None:
     """The jars of Spark's own connector, by Maven into the user's cache; None (reported) when they cannot be had."""
-    cache = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "partita" / f"connector-{CONNECTOR}"
-    if not list(cache.glob("spark-sql-kafka*.jar")):
+    cache = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "partita" / f"connector-{release}"
+    if not list(cache.glob("spark-avro*.jar")):
         maven = shutil.which("mvn")
         if maven is None:
             left_out("spark", "Spark's own connector", "no Maven")
             return None
         with tempfile.TemporaryDirectory() as folder:
             pom = Path(folder, "pom.xml")
-            pom.write_text(POM.format(dependencies="".join(map(_dependency, JARS.items()))))
+            wanted = "".join(_dependency(name, version or release) for name, version in JARS.items())
+            pom.write_text(POM.format(dependencies=wanted))
             goal = ["dependency:copy-dependencies", f"-DoutputDirectory={cache}"]
             command = [maven, "-q", "-B", "-U", "-f", str(pom), *goal]
             done = subprocess.run(command, capture_output=True, text=True)
@@ -231,9 +347,9 @@ def connector_jars() -> str | None:
     return ",".join(str(jar) for jar in sorted(cache.glob("*.jar")))
 
 
-def _dependency(jar: tuple[str, str]) -> str:
-    group, _, name = jar[0].partition(":")
-    return DEPENDENCY.format(group=group, name=name, version=jar[1])
+def _dependency(jar: str, version: str) -> str:
+    group, _, name = jar.partition(":")
+    return DEPENDENCY.format(group=group, name=name, version=version)
 
 
 async def prepare(bootstrap: str) -> None:
@@ -246,7 +362,9 @@ async def prepare(bootstrap: str) -> None:
     async with AsyncProducer(bootstrap_servers=bootstrap) as producer:
         for i in range(SMALL):
             await producer.send(f"{TOPIC}-small", b"%d" % i)
-    await fill(bootstrap)
+    await fill(bootstrap, TOPIC, [os.urandom(100) for _ in range(BATCH)], RECORDS)
+    for topic, values in encoded().items():
+        await fill(bootstrap, topic, values, DECODED)
 
 
 def main() -> None:

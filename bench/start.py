@@ -20,7 +20,8 @@ from pathlib import Path
 
 import peers
 from harness import (
-    QUICK,
+    ROUNDS,
+    Medians,
     Server,
     apache_kafka,
     in_turns,
@@ -40,8 +41,9 @@ from partita.designs.zookeeper.ports import free_ports
 from partita.protocol.framing import encode_request
 from partita.protocol.messages.api_versions import ApiVersionsRequest
 
-TURNS = 3 if QUICK else 9
-IN_PROCESS_ROUNDS = 15
+STARTS = 3
+"""Of a process in a round; the median is the round's."""
+STARTS_IN_PROCESS = 15
 SETTLING_S = 0.3
 QUESTION = b"".join(encode_request(18, 0, 1, "bench", ApiVersionsRequest()))
 
@@ -95,7 +97,7 @@ def in_process() -> None:
     from partita import Broker
 
     took = []
-    for _ in range(IN_PROCESS_ROUNDS):
+    for _ in range(STARTS_IN_PROCESS):
         began = time.perf_counter()
         with Broker() as broker:
             first_answer(broker.port)
@@ -141,13 +143,13 @@ def main() -> None:
         program = wire_program("start")
         if program is not None and wanted(C_ECHO):
             measures[C_ECHO] = partial(echo_started, program, memory.setdefault(C_ECHO, []))
-        figures = in_turns(measures, TURNS)
-    used = {name: statistics.median(values) for name, values in memory.items()}
+        figures = in_turns(measures, STARTS)
+    used = Medians(memory, STARTS)
     with apache_kafka("start") as kafka:
         if kafka:
             figures[KAFKA], used[KAFKA] = kafka_started(), kafka.memory_mb()
     row("start, process", figures)
-    row("start, in process", {OURS: statistics.median(measure_in_process() for _ in range(3))})
+    row("start, in process", Medians({OURS: [measure_in_process() for _ in range(ROUNDS)]}))
     row("idle memory", used)
 
 

@@ -54,18 +54,20 @@ def index_page() -> str:
     return INDEX_HEAD + "".join(f"    {row},\n" for row in rows) + ")\n"
 
 
-def rights_rows(api: Served) -> Iterator[str]:
-    """The rows of the table of rights that are about one API."""
-    name = api.request.__name__.removesuffix("Request")
-    if not api.rights:
-        yield f"| {name} | nothing | |"
-    for number, need in enumerate(api.rights):
-        yield f"| {'' if number else name} | {need.needed} | {need.outcome} |"
+def rights_rows(apis: Iterable[Served]) -> Iterator[str]:
+    """The rows of the table of rights; APIs that need the same share theirs."""
+    alike: dict[tuple[tuple[str, str], ...], list[str]] = {}
+    for api in apis:
+        needs = tuple((need.needed, need.outcome) for need in api.rights) or (("nothing", ""),)
+        alike.setdefault(needs, []).append(api.request.__name__.removesuffix("Request"))
+    for needs, names in alike.items():
+        for number, (needed, outcome) in enumerate(needs):
+            yield f"| {'' if number else ', '.join(names)} | {needed} | {outcome} |"
 
 
 def rights_page() -> str:
     """The page docs/rights.md."""
-    return RIGHTS_HEAD + "".join(f"{row}\n" for _, api in declared() for row in rights_rows(api))
+    return RIGHTS_HEAD + "".join(f"{row}\n" for row in rights_rows(api for _, api in declared()))
 
 
 def main(argv: list[str]) -> int:

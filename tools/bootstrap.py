@@ -90,8 +90,11 @@ class Setup:
             shutil.rmtree(self.directory, ignore_errors=True)
         self.directory.mkdir(parents=True, exist_ok=True)
         self._unfinished.touch()
+        needs_pip = not (shutil.which("uv") or pip_serves_others())
         if not Path(self.python).exists():
-            venv.create(self.directory, with_pip=not (shutil.which("uv") or pip_serves_others()))
+            venv.create(self.directory, with_pip=needs_pip)
+        elif needs_pip and not (self.directory / "bin" / "pip").exists():  # uv or a newer pip made it
+            self._run([[self.python, "-m", "ensurepip", "--default-pip"]], {})
 
     def _installer(self) -> list[str]:
         if shutil.which("uv"):

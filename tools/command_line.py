@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Collection, Iterator
 from pathlib import Path
 
 import click
@@ -34,27 +35,48 @@ def commands_part() -> str:
     return "\n\n".join(parts) + "\n"
 
 
-def _sections(command: click.Command, path: str, parent: click.Context) -> list[str]:
+def _sections(command: click.Command, path: str, parent: click.Context, shared: Collection[str] = ()) -> list[str]:
+    """A command with its options; those that are `shared` were described at its group."""
     context = click.Context(command, info_name=path.rsplit(" ", 1)[-1], parent=parent)
     text = command.help or ""
     level = "#" * (1 + len(path.split()))
     paragraphs = (" ".join(part.split()) for part in text.split("\n\n"))
-    parts = [f"{level} {path}", *(part for part in paragraphs if part != ASKS)]
-    pieces = command.collect_usage_pieces(context)
-    if pieces != ["[OPTIONS]"] and not isinstance(command, click.Group):
-        parts.append(f"```text\n{' '.join([path, *pieces]).replace(' [OPTIONS]', '')}\n```")
-    options = [option for option in command.params if isinstance(option, click.Option)]
-    own = [option for option in options if option.name not in ADDRESS_OPTIONS or _takes_several(option)]
-    rows = [_row(option, context) for option in own if option.help not in COMMON]
-    if rows:
-        parts.append("\n".join(["| option | meaning |", "|---|---|", *rows]))
-    also = [COMMON[option.help] for option in own if option.help in COMMON]
+    pieces = [] if isinstance(command, click.Group) else command.collect_usage_pieces(context)
+    takes = " ".join(piece for piece in pieces if piece != "[OPTIONS]")
+    parts = [
+        f"{level} {path} `{takes}`" if takes else f"{level} {path}",
+        *(part for part in paragraphs if part != ASKS),
+    ]
+    rows = _rows(command, context)
+    if own := [row for row in rows if row not in shared]:
+        parts.append("\n".join(own))
+    also = [f"`{_long(option)}`" for row, option in rows.items() if row in shared]
+    also += [COMMON[option.help] for option in _own(command) if option.help in COMMON]
     if also:
-        parts.append(f"{'Also' if rows else 'Options'}: {', '.join(also)}.")
+        parts.append(f"{'Also' if own else 'Options'}: {', '.join(also)}.")
     if isinstance(command, click.Group):
+        several = Counter(row for sub in command.commands.values() for row in _rows(sub, context))
+        alike = [row for row, count in several.items() if count > 1]
+        if alike:
+            parts += ["Options of several of these commands:", "\n".join(alike)]
         for name, sub in command.commands.items():
-            parts += _sections(sub, f"{path} {name}", context)
+            parts += _sections(sub, f"{path} {name}", context, alike)
     return parts
+
+
+def _rows(command: click.Command, context: click.Context) -> dict[str, click.Option]:
+    """The options that the page describes for this command, by their rows."""
+    return {_row(option, context): option for option in _own(command) if option.help not in COMMON}
+
+
+def _long(option: click.Option) -> str:
+    return next(name for name in option.opts if name.startswith("--"))
+
+
+def _own(command: click.Command) -> list[click.Option]:
+    """The options of a command that are not those of every command that talks to a cluster."""
+    options = [option for option in command.params if isinstance(option, click.Option)]
+    return [option for option in options if option.name not in ADDRESS_OPTIONS or _takes_several(option)]
 
 
 def _leaves(group: click.Group, path: str, context: click.Context) -> Iterator[tuple[str, click.Command]]:
@@ -79,8 +101,8 @@ def _takes_several(option: click.Parameter) -> bool:
 def _row(option: click.Option, context: click.Context) -> str:
     record = option.get_help_record(context)
     assert record is not None, f"{option.name} is hidden"
-    names, meaning = (" ".join(text.split()).replace("|", "\\|") for text in record)
-    return f"| `{names}` | {meaning} |"
+    names, meaning = (" ".join(text.split()) for text in record)
+    return f"- `{names.removesuffix(' RANGE')}`: {meaning}".removesuffix(": ")
 
 
 def page(current: str) -> str:

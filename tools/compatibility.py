@@ -19,13 +19,25 @@ SUBJECTS = {
     "share": "Share groups", "net": "All clients", "security": "Security", "admin": "Admin client", "spark": "Spark",
 }  # fmt: skip
 """What a reader calls each part of the source, in the order of the page."""
+_VOTERS = "`kafka-metadata-quorum.sh"
+MISSING = {
+    64: ("UnregisterBroker", "`kafka-cluster.sh unregister` reports that the cluster does not support it"),
+    80: ("AddRaftVoter", f"{_VOTERS} add-controller` ends with UnsupportedVersionException"),
+    81: ("RemoveRaftVoter", f"{_VOTERS} remove-controller` ends with UnsupportedVersionException"),
+    94: ("UnregisterController", "nothing: no program of Kafka 4.3 sends it"),
+}
+"""APIs that a broker of Kafka 4.4.0 serves and this one does not, with what a client sees."""
 
 
-def api_table() -> str:
-    """What is served."""
-    lines = ["| API | key | versions |", "|---|---|---|"]
-    lines += [f"| {api.name} | {api.key} | {api.min_version}-{api.max_version} |" for api in SERVED.values()]
-    return "\n".join(lines)
+def api_list() -> str:
+    """What is served: name, key and versions of each API."""
+    return ", ".join(f"{api.name} ({api.key}) {api.min_version}-{api.max_version}" for api in SERVED.values()) + "."
+
+
+def missing_table() -> str:
+    """What is not served."""
+    lines = ["| API | key | a client that needs it |", "|---|---|---|"]
+    return "\n".join(lines + [f"| {name} | {key} | {sees} |" for key, (name, sees) in MISSING.items()])
 
 
 def sentences(path: Path) -> Iterator[tuple[int, str]]:
@@ -74,7 +86,7 @@ def deviations() -> str:
 
 def filled(text: str) -> str:
     """The page with its generated parts as the code has them now."""
-    for name, content in (("apis", api_table()), ("deviations", deviations())):
+    for name, content in (("apis", api_list()), ("missing", missing_table()), ("deviations", deviations())):
         head, mark, rest = text.partition(f"<!-- {name} -->\n")
         assert mark, f"{PAGE.name} has no place for {name}"
         text = head + mark + content + "\n" + rest[rest.index("<!-- end -->") :]

@@ -5,7 +5,9 @@
 A producer writes numbered records into one topic; a streaming query copies them to another with exactlyOnce=true. In
 each round some of its Python workers are killed (SIGKILL), or all of it: JVM, driver and workers. At the end the query
 runs to the end of its source. Every number has to be there once for a reader with read_committed. Prints one JSON
-line; exits with 1 if anything is lost or twice. With --kafka the cluster is Apache Kafka, else our own broker.
+line; exits with 1 if anything is lost or twice. With --kafka the cluster is Apache Kafka, else our own broker. With
+--cluster the query runs on a standalone cluster of two workers, and executors are killed; with --connect over a Spark
+Connect server, which is the driver then.
 """
 
 from __future__ import annotations
@@ -24,6 +26,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from random import Random
+
+from spark_kills import Place, kill_all, place_of, processes_below
 
 from partita import Admin, Broker, Consumer, Producer
 
@@ -62,28 +66,26 @@ class LiveProducer:
 
 
 class Query:
-    """The streaming query, in a process group of its own."""
+    """The streaming query, in processes below one of its own."""
 
-    def __init__(self, bootstrap: str, checkpoint: Path, *, to_the_end: bool = False) -> None:
-        words = [sys.executable, __file__, "--job", bootstrap, "--checkpoint", str(checkpoint)]
+    def __init__(self, bootstrap: str, checkpoint: Path, place: Place, *, to_the_end: bool = False) -> None:
+        words = [sys.executable, __file__, "--job", bootstrap, str(checkpoint), *place.words]
+        self._place = place
         self._log = checkpoint.with_suffix(".log").open("ab")
         self._process = subprocess.Popen(
             words + ["--to-the-end"] * to_the_end, stdout=self._log, stderr=self._log, start_new_session=True
         )
 
-    def workers(self) -> list[int]:
-        """The process ids of its Python workers; the daemon that forks them is not one."""
-        found = subprocess.run(["ps", "-eo", "pid,ppid,sid,args"], capture_output=True, text=True).stdout
-        rows = [line.split(None, 3) for line in found.splitlines()[1:]]
-        ours = [row for row in rows if row[2] == str(self._process.pid) and "pyspark.daemon" in row[3]]
-        daemons = {row[0] for row in ours}
-        return [int(row[0]) for row in ours if row[1] in daemons]
+    def victims(self) -> list[int]:
+        """The process ids of its executors, or without a cluster of its Python workers but for their daemon."""
+        below = dict(processes_below(self._process.pid))
+        return self._place.executors() or [
+            pid for pid, (parent, _) in below.items() if "pyspark.daemon" in below.get(parent, (0, ""))[1]
+        ]
 
     def kill(self) -> None:
-        """All of it, at once."""
-        with suppress(ProcessLookupError):
-            os.killpg(self._process.pid, signal.SIGKILL)
-        self._process.wait()
+        """All of it, at once, but for executors, which end by themselves."""
+        kill_all(self._process)
 
     def wait(self) -> int:
         """Its exit code, at its own end."""
@@ -95,33 +97,32 @@ class Query:
         return self._process.poll() is not None
 
 
-def run_query(bootstrap: str, checkpoint: str, *, to_the_end: bool) -> None:
+def run_query(bootstrap: str, checkpoint: str, master: str, *, over_connect: bool, to_the_end: bool) -> None:
     """What the query's process does."""
-    from partita.spark import session
+    from support.spark.standalone import session_at
 
-    config = {"spark.sql.shuffle.partitions": "3", "spark.task.maxFailures": "9"}
-    spark = session("rounds", master="local[2,9]", config=config)
+    config = {"spark.sql.shuffle.partitions": "3", "spark.task.maxFailures": "9", "spark.executor.memory": "512m"}
     brokers = {"kafka.bootstrap.servers": bootstrap}
-    numbers = (
-        spark.readStream.format("partita")
-        .options(**brokers, subscribe=SOURCE, startingOffsets="earliest", maxOffsetsPerTrigger="400")
-        .load()
-    )
-    writer = (
-        numbers.select("key", "value")
-        .writeStream.format("partita")
-        .options(**brokers, topic=TARGET, exactlyOnce="true", sinkName="rounds")
-        .option("checkpointLocation", checkpoint)
-    )
-    trigger = writer.trigger(availableNow=True) if to_the_end else writer.trigger(processingTime="50 milliseconds")
-    trigger.start().awaitTermination()
+    with session_at(master, Path(checkpoint).parent, config, over_connect=over_connect) as spark:
+        numbers = (
+            spark.readStream.format("partita")
+            .options(**brokers, subscribe=SOURCE, startingOffsets="earliest", maxOffsetsPerTrigger="400")
+            .load()
+        )
+        writer = (
+            numbers.select("key", "value")
+            .writeStream.format("partita")
+            .options(**brokers, topic=TARGET, exactlyOnce="true", sinkName="rounds")
+            .option("checkpointLocation", checkpoint)
+        )
+        trigger = writer.trigger(availableNow=True) if to_the_end else writer.trigger(processingTime="50 milliseconds")
+        trigger.start().awaitTermination()
 
 
 @contextmanager
 def cluster(*, is_kafka: bool) -> Iterator[str]:
     """The address of a fresh cluster with both topics."""
     if is_kafka:
-        sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
         from support.kafka.node import KafkaNode
 
         with KafkaNode() as node:
@@ -163,22 +164,22 @@ def progress(bootstrap: str, query: Query, before: int, log: Path) -> bool:
     return True
 
 
-def kill_workers(query: Query, random: Random) -> int:
-    """Kill some of its Python workers, one after the other; how many it were."""
+def kill_some(query: Query, random: Random) -> int:
+    """Kill some of its executors or workers, one after the other; how many it were."""
     killed = 0
     for _ in range(random.randrange(1, 4)):
         time.sleep(random.uniform(0, 0.7))
-        workers = query.workers()
-        if workers:
+        victims = query.victims()
+        if victims:
             with suppress(ProcessLookupError):
-                os.kill(random.choice(workers), signal.SIGKILL)
+                os.kill(random.choice(victims), signal.SIGKILL)
                 killed += 1
     return killed
 
 
-def run(rounds: int, minutes: float, seed: int, folder: Path, *, is_kafka: bool) -> dict[str, object]:
+def run(rounds: int, minutes: float, seed: int, folder: Path, place: Place, *, is_kafka: bool) -> dict[str, object]:
     """All rounds that fit the time, and the count at the end."""
-    random, started, workers, whole, failed, done = Random(seed), time.monotonic(), 0, 0, 0, 0
+    random, started, killed, whole, failed, done = Random(seed), time.monotonic(), 0, 0, 0, 0
     checkpoint, query = folder / "checkpoint", None
     log = checkpoint.with_suffix(".log")
     with cluster(is_kafka=is_kafka) as bootstrap:
@@ -190,7 +191,7 @@ def run(rounds: int, minutes: float, seed: int, folder: Path, *, is_kafka: bool)
         producer = LiveProducer(bootstrap)
         try:
             while done < rounds and time.monotonic() - started < minutes * 60:
-                query = query or Query(bootstrap, checkpoint)
+                query = query or Query(bootstrap, checkpoint, place)
                 if not progress(bootstrap, query, end_of(bootstrap), log):
                     query, failed = None, failed + 1
                     if failed > FAILURES_MAX:
@@ -201,22 +202,23 @@ def run(rounds: int, minutes: float, seed: int, folder: Path, *, is_kafka: bool)
                     query.kill()
                     query, whole = None, whole + 1
                 else:
-                    workers += kill_workers(query, random)
+                    killed += kill_some(query, random)
                 done += 1
                 print(f"round {done}: {end_of(bootstrap)} offsets", file=sys.stderr, flush=True)
         finally:
             if query is not None:
                 query.kill()
             written = producer.stop()
-        code = Query(bootstrap, checkpoint, to_the_end=True).wait()
+        code = Query(bootstrap, checkpoint, place, to_the_end=True).wait()
         found = numbers_in(bootstrap)
     return {
-        "cluster": "Apache Kafka 4.3.1" if is_kafka else "partita",
+        "cluster": "Apache Kafka" if is_kafka else "partita",
+        "spark": place.name,
         "rounds": done,
         "seed": seed,
         "queries_killed": whole,
         "queries_failed": failed,
-        "workers_killed": workers,
+        "executors_killed" if place.is_cluster else "workers_killed": killed,
         "written": written,
         "lost": sum(number not in found for number in range(written)),
         "twice": sum(count > 1 for count in found.values()),
@@ -232,15 +234,20 @@ def main() -> None:
     parser.add_argument("--minutes", type=float, default=60, help="begin no round after this")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--kafka", action="store_true", help="Apache Kafka instead of our own broker")
-    parser.add_argument("--job", metavar="BOOTSTRAP", help=argparse.SUPPRESS)
-    parser.add_argument("--checkpoint", help=argparse.SUPPRESS)
+    parser.add_argument("--cluster", action="store_true", help="Spark on a standalone cluster of two workers")
+    parser.add_argument("--connect", action="store_true", help="over a Spark Connect server, which is the driver then")
+    parser.add_argument("--job", nargs=4, help=argparse.SUPPRESS)
     parser.add_argument("--to-the-end", action="store_true", help=argparse.SUPPRESS)
     given = parser.parse_args()
     if given.job:
-        run_query(given.job, given.checkpoint, to_the_end=given.to_the_end)
+        bootstrap, checkpoint, master, kind = given.job
+        run_query(bootstrap, checkpoint, master, over_connect=kind == "connect", to_the_end=given.to_the_end)
         return
-    with tempfile.TemporaryDirectory() as folder:
-        result = run(given.rounds, given.minutes, given.seed, Path(folder), is_kafka=given.kafka)
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        place_of(Path(folder), on_cluster=given.cluster, over_connect=given.connect) as place,
+    ):
+        result = run(given.rounds, given.minutes, given.seed, Path(folder), place, is_kafka=given.kafka)
     print(json.dumps(result))
     sys.exit(bool(result["lost"] or result["twice"] or result["exit_code"]))
 

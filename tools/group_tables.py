@@ -19,6 +19,7 @@ from partita.group.guards import MEMBER_GUARDS, Guards
 from partita.group.offsets import commit, transactional
 from partita.group.records.consumer_group import MemberState
 from partita.protocol.error_codes import ErrorCode
+from partita.share.partition.model import AFTER, MOVES
 
 INTRO = """# Decisions of the group coordinator
 
@@ -29,12 +30,12 @@ state Dead belongs to a shard that was unloaded.
 """
 KAFKA = {
     "JoinGroup": "classicGroupJoinToClassicGroup, acceptJoiningMember, classicGroupJoinNewMember, "
-    "classicGroupJoinExistingMember; earlier doJoinGroup",
-    "SyncGroup": "classicGroupSyncToClassicGroup, validateSyncGroup; earlier doSyncGroup",
-    "Heartbeat": "classicGroupHeartbeatToClassicGroup, validateClassicGroupHeartbeat; earlier handleHeartbeat",
-    "LeaveGroup": "classicGroupLeaveToClassicGroup; earlier handleLeaveGroup",
-    "OffsetCommit": "commitOffset, ClassicGroup.validateOffsetCommit; earlier doCommitOffsets",
-    "TxnOffsetCommit": "commitTransactionalOffset, ClassicGroup.validateOffsetCommit; earlier doTxnCommitOffsets",
+    "classicGroupJoinExistingMember",
+    "SyncGroup": "classicGroupSyncToClassicGroup, validateSyncGroup",
+    "Heartbeat": "classicGroupHeartbeatToClassicGroup, validateClassicGroupHeartbeat",
+    "LeaveGroup": "classicGroupLeaveToClassicGroup",
+    "OffsetCommit": "commitOffset, ClassicGroup.validateOffsetCommit",
+    "TxnOffsetCommit": "commitTransactionalOffset, ClassicGroup.validateOffsetCommit",
     "ConsumerGroupHeartbeat": "consumerGroupHeartbeat, consumerGroupLeave, CurrentAssignmentBuilder",
     "Reconciliation": "CurrentAssignmentBuilder",
 }
@@ -113,6 +114,18 @@ def consumer_groups() -> Iterable[str]:
     yield from guards(classic_members.CLAIM_GUARDS)
 
 
+def share_groups() -> Iterable[str]:
+    """The states of a record in a share group."""
+    yield "\n## Records of a share group\n"
+    yield "Of each record that a share group has begun with, at its partition's leader. ACQUIRED is never stored.\n"
+    yield "| from | to | when |\n|---|---|---|"
+    for state, moves in MOVES.items():
+        for to, why in moves.items():
+            yield f"| {state.name} | {to.name} | {why} |"
+    yield "\nAn acknowledgement leads to: " + ", ".join(f"{kind.name} → {to.name}" for kind, to in AFTER.items())
+    yield "\nRENEW keeps a record ACQUIRED and begins its lock anew. Each move to ACQUIRED counts as a delivery."
+
+
 def rows(cases: type[Enum]) -> Iterable[str]:
     """What the rows of the next table mean."""
     yield from (f"- {name}: {doc}" for name, doc in attribute_docs(cases).items())
@@ -138,6 +151,7 @@ def lines() -> Iterable[str]:
     txn = (transactional.TXN_COMMIT_GUARDS, transactional.TXN_COMMIT, commit.CommitCase)
     yield from request("TxnOffsetCommit", *txn)
     yield from consumer_groups()
+    yield from share_groups()
 
 
 def text() -> str:

@@ -1,8 +1,8 @@
 """Which options the code reads: what stands for an option's name in a syntax tree, outside the tables of options.
 
 An option of the broker or of a topic is read where its name is a string of its own, or where the field of
-`GroupConfig` that holds it is used; a topic option that is read makes its broker option one that is read. An option of
-a client is read where its name is a string of its own or an attribute.
+`GroupConfig` that holds it is used, or where it bounds a setting of groups; a topic option that is read makes its
+broker option one that is read. An option of a client is read where its name is a string of its own or an attribute.
 """
 
 from __future__ import annotations
@@ -14,15 +14,14 @@ from functools import cache
 from pathlib import Path
 
 from partita.broker import options as broker_options
+from partita.broker.groups.settings import BOUNDS, OPTIONS
 from partita.net.config import ClientConfig
 from partita.producer.config import OPTIONS as PRODUCER_OPTIONS
 
 SOURCE = Path(__file__).resolve().parent.parent / "src" / "partita"
 BROKER_FOLDERS = ("broker", "group")
 GROUP_CONFIG = SOURCE / "group" / "config.py"
-BROKER_TABLES = {
-    SOURCE / "broker" / name for name in ("options.py", "option_meanings.py", "option_types.py", "config.py")
-}
+BROKER_TABLES = {SOURCE / "broker" / name for name in ("options.py", "config.py")}
 
 
 def broker_options_read() -> set[str]:
@@ -34,6 +33,8 @@ def broker_options_read() -> set[str]:
             names |= _strings(path)
             attributes |= _attributes(path)
     names |= {name.replace("_", ".") for name in attributes | _behind_properties(attributes)}
+    names |= {name for bounds in BOUNDS.values() for name in bounds if name}
+    names |= {option.synonym for option in OPTIONS.values() if option.name in names and option.synonym}
     topic = [option for option in broker_options.TOPIC if option.name in names]
     names |= {option.synonym for option in topic if option.synonym}
     units = {"log.retention.ms": ("log.retention.minutes", "log.retention.hours"), "log.roll.ms": ("log.roll.hours",)}

@@ -1,8 +1,8 @@
-"""Write the `option_types.py` of consumer, producer, admin and broker: the keyword arguments that each class takes.
+"""Write src/partita/option_types.pyi: the keyword arguments that consumer, producer, admin and broker take.
 
 One TypedDict per client, made from its table of options, so that a type checker refuses a misspelt name or a value of
 the wrong type. Run `python tools/option_types.py` after changing a table; `--check` only tells whether the checked-in
-files are fresh (exit code 1 when not).
+file is fresh (exit code 1 when not).
 """
 
 from __future__ import annotations
@@ -16,11 +16,19 @@ from partita.admin.config import OPTIONS as ADMIN
 from partita.broker import options as broker
 from partita.client_options import CLIENT_OPTIONS
 from partita.consumer.config import OPTIONS as CONSUMER
+from partita.consumer.sharing.settings import OPTIONS as SHARE
 from partita.options import Option
 from partita.producer.config import OPTIONS as PRODUCER
 
 SOURCE = Path(__file__).resolve().parent.parent / "src" / "partita"
-NOTE = "Written by tools/option_types.py; do not edit."
+FILE = SOURCE / "option_types.pyi"
+HEAD = """# Written by tools/option_types.py; do not edit.
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, TypedDict
+
+from partita.assignors.interface import Assignor
+from partita.producer.serializing import Serializer
+"""
 ANY_OBJECT = "Any"
 """The type of an option that takes an object of the user's own: a class, a function, a name."""
 
@@ -52,68 +60,37 @@ _NAMED_BY_THE_CALL = {"key_deserializer", "value_deserializer"}
 
 
 def main(argv: list[str]) -> int:
-    """Write the stale files, or only name them with `--check`; return the exit code."""
-    stale = []
-    for path, code in sources().items():
-        done = subprocess.run(
-            [sys.executable, "-m", "ruff", "format", "--quiet", "--stdin-filename", str(SOURCE / path), "-"],
-            input=code, capture_output=True, text=True, check=True,
-        )  # fmt: skip
-        target = SOURCE / path
-        if not target.exists() or target.read_text() != done.stdout:
-            stale.append(path)
-            if "--check" not in argv:
-                target.write_text(done.stdout)
-    verb = "stale, run python tools/option_types.py" if "--check" in argv else "written"
-    print(f"{verb}: {', '.join(stale)}" if stale else "option types are fresh")
-    return 1 if stale and "--check" in argv else 0
+    """Write the stub if it is stale, or only say so with `--check`; return the exit code."""
+    done = subprocess.run(
+        [sys.executable, "-m", "ruff", "format", "--quiet", "--stdin-filename", str(FILE), "-"],
+        input=text(), capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    is_stale = not FILE.exists() or FILE.read_text() != done.stdout
+    if is_stale and "--check" not in argv:
+        FILE.write_text(done.stdout)
+    print("option types are fresh" if not is_stale or "--check" not in argv else "stale: run tools/option_types.py")
+    return 1 if is_stale and "--check" in argv else 0
 
 
-def sources() -> dict[str, str]:
-    """The code of every generated file, by its path below the package; not formatted yet."""
+def text() -> str:
+    """The stub, with every class; not formatted yet."""
     shared = {option.name: option for option in CLIENT_OPTIONS}
-    return {
-        "client_option_types.py": _module("ClientOptions", "what every client takes", _lines(CLIENT_OPTIONS)),
-        **{
-            f"{part}/option_types.py": _module(
-                f"{part.capitalize()}Options",
-                f"options of the {part} alone",
-                _lines(option for option in table if shared.get(option.name) != option),
-                base="ClientOptions",
-            )
-            for part, table in (("consumer", CONSUMER), ("producer", PRODUCER), ("admin", ADMIN))
-        },
-        "broker/option_types.py": _module("BrokerOptions", "what an embedded broker takes", _broker_lines()),
+    own = {
+        f"{part}Options": _lines(option for option in table if shared.get(option.name) != option)
+        for part, table in (("Consumer", CONSUMER), ("Share", SHARE), ("Producer", PRODUCER), ("Admin", ADMIN))
     }
+    return "\n\n".join(
+        [
+            HEAD,
+            _class("ClientOptions", "TypedDict", _lines(CLIENT_OPTIONS)),
+            *(_class(name, "ClientOptions", lines) for name, lines in own.items()),
+            _class("BrokerOptions", "TypedDict", _broker_lines()),
+        ]
+    )
 
 
-def _module(name: str, what: str, lines: Iterable[str], base: str = "") -> str:
-    body = "\n".join(f"    {line}" for line in lines)
-    head = [
-        f'"""Keyword arguments: {what}. {NOTE}"""',
-        "",
-        "from __future__ import annotations",
-        "",
-        *(
-            [
-                "from collections.abc import "
-                + ", ".join(n for n in ("Callable", "Iterable", "Mapping", "Sequence") if f"{n}[" in body)
-            ]
-        ),
-        *_typing_names(body, base),
-        "",
-        *(["from partita.assignors.interface import Assignor"] if "Assignor |" in body else []),
-        *(["from partita.client_option_types import ClientOptions"] if base else []),
-        *(["from partita.producer.serializing import Serializer"] if "Serializer" in body else []),
-    ]
-    doc = f'    """Every option by its name, in Kafka\'s spelling with underscores: {what}."""'
-    return "\n".join([*head, "", "", f"class {name}({base or 'TypedDict'}, total=False):", doc, "", body, ""])
-
-
-def _typing_names(body: str, base: str) -> list[str]:
-    """The import from typing, if there is any need of it."""
-    names = [name for name, is_used in (("Any", "Any" in body), ("TypedDict", not base)) if is_used]
-    return [f"from typing import {', '.join(names)}"] if names else []
+def _class(name: str, base: str, lines: Iterable[str]) -> str:
+    return "\n".join([f"class {name}({base}, total=False):", *(f"    {line}" for line in lines)])
 
 
 def _lines(options: Iterable[Option]) -> Iterator[str]:

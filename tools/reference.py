@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import fields, is_dataclass
@@ -10,14 +11,15 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from partita import Admin, AsyncAdmin, AsyncConsumer, Broker, Consumer, Producer
+from partita import Admin, AsyncAdmin, AsyncConsumer, AsyncShareConsumer, Broker, Consumer, Producer, ShareConsumer
 from partita.admin.config import OPTIONS as ADMIN_OPTIONS
 from partita.broker import options as broker_options
 from partita.broker.config import PARTITA_DEFAULTS, as_text
 from partita.broker.control.verbs import Control
-from partita.broker.option_meanings import MEANINGS
 from partita.consumer import errors as consumer_errors
 from partita.consumer.config import OPTIONS as CONSUMER_OPTIONS
+from partita.consumer.sharing.settings import OWN as SHARE_OPTIONS
+from partita.consumer.sharing.settings import REFUSED
 from partita.errors import KafkaError
 from partita.group.config import GroupConfig
 from partita.options import REQUIRED, Option
@@ -27,6 +29,7 @@ from partita.producer.delivery import Delivery
 from partita.producer.shell.client import AsyncProducer, DeliveryFuture
 from partita.producer.shell.outcomes import Outcome, SentRecords
 from partita.protocol.error_codes import ErrorCode
+from partita.records.batch import Record
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 from option_readers import broker_options_read, client_options_read  # beside this file
@@ -50,17 +53,28 @@ def options_page() -> str:
     alike = rows["Consumer"].items() & rows["Producer"].items() & rows["Admin"].items()
     parts = [
         "# Options of the clients",
-        f"{NOTE} Names are Kafka's with underscores; a dict in Kafka's own spelling is accepted too. A wrong name or "
+        f"{NOTE} In brackets stands the default. Names are Kafka's with underscores; a dict in Kafka's own spelling is "
+        "accepted too. A wrong name or "
         "value is refused when the object is created, with the closest right one. Defaults are Kafka's unless said "
         "otherwise; lower bounds of -1, 0 and 1 are not listed. *Without effect* are options that are known and "
         "checked and change nothing: no code reads them, and tests show an effect of all others.",
-        "[All clients](#all-clients) · [Consumer](#consumer) · [Producer](#producer) · [Admin](#admin) · "
+        "[All clients](#all-clients) · [Consumer](#consumer) · [Share consumer](#share-consumer) · "
+        "[Producer](#producer) · [Admin](#admin) · "
         "[Security](#security) · [Broker and topics](broker-options.md) · [Spark](spark.md)",
         "## All clients",
         *_effects(row for row in rows["Consumer"].items() if row in alike),
     ]
     for title, found in rows.items():
         parts += [f"## {title}", *_effects(row for row in found.items() if row not in alike)]
+    parts += [
+        "## Share consumer",
+        "Takes the options of a consumer, but for these, and has some of its own.",
+        "\n".join(
+            f"- {', '.join(f'`{name}`' for name, reason in REFUSED.items() if reason == why)}: {why}"
+            for why in dict.fromkeys(REFUSED.values())
+        ),
+        *_effects((_client_row(option), True) for option in SHARE_OPTIONS),
+    ]
     secure = read["Consumer"]
     return _text(
         *parts,
@@ -73,23 +87,31 @@ def options_page() -> str:
 
 
 def broker_options_page() -> str:
-    """The options of the broker and of topics."""
-    broker = {_broker_row(option, PARTITA_DEFAULTS): option.name in OBEYED for option in broker_options.BROKER}
+    """The options of the broker and of topics; what a topic or a group may set is described in one row."""
+    of_topics = {option.synonym for option in broker_options.TOPIC if option.name in OBEYED}
+    described = [option for option in broker_options.BROKER if option.name not in of_topics | BOUNDS]
+    broker = {_broker_row(option, PARTITA_DEFAULTS): option.name in OBEYED for option in described}
     topic = {_broker_row(option, {}): option.name in OBEYED for option in broker_options.TOPIC}
+    defaults = [f"`{option.name}`" for option in broker_options.BROKER if option.name in of_topics]
     return _text(
         "# Options of the broker and of topics",
         f"{NOTE} `Broker(num_partitions=3)`, `partita broker --set num.partitions=3`, or a "
-        "[file](operating.md#the-configuration-file). Defaults are Kafka's unless said otherwise; lower bounds of -1, "
+        "[file](operating.md#the-configuration-file). In brackets stands the default. "
+        "Defaults are Kafka's unless said otherwise; lower bounds of -1, "
         "0 and 1 are not listed. *Dynamic* options can be changed while the broker runs. Options *without effect* are "
         "known, checked and shown to clients: their subject is not part of Partita, or needs no choice here.",
         "[Broker](#broker) · [Topics](#topics) · [Fixed limits](#fixed-limits) · [Clients](options.md)",
         "## Broker",
+        "Names that begin with `group.consumer.` are about KIP-848 groups. A group can have values of its own, such as "
+        "`consumer.session.timeout.ms`, within the bounds of the row.",
         *_effects(broker.items()),
+        f"{DEFAULTS_OF_TOPICS} {', '.join(defaults)}; all are dynamic.",
         "Options that Kafka has removed are accepted with any value and named in one line at the start. "
         + " ".join(_removed(version) for version in sorted(set(broker_options.REMOVED.values()))),
         "## Topics",
         'Set at creation, `NewTopic("orders", 6, configs={"retention.ms": 60000})`, or later with `alter_configs` or '
-        "`partita topics alter`. Without a value of its own, a topic takes the broker's.",
+        "`partita topics alter`. Without a value of its own, a topic takes that of the broker's option of the same "
+        "name, or of the one that is named.",
         *_effects(topic.items()),
         "## Fixed limits",
         "Partita's own bounds, which protect the broker from a single faulty client.",
@@ -97,15 +119,26 @@ def broker_options_page() -> str:
     )
 
 
+DEFAULTS_OF_TOPICS = "Defaults of topics, described [below](#topics):"
+OBEYED = broker_options_read()
+MIN_MAX = ("min", "max")
+BROKER = {option.name: option for option in broker_options.BROKER}
+BOUNDS = {
+    name
+    for name in OBEYED & BROKER.keys()
+    for m in MIN_MAX
+    if name.startswith("group.") and f".{m}." in name and name.replace(f".{m}.", ".", 1) in BROKER
+}
+"""Options of the broker that bound what a group may set."""
 Row = tuple[str, str, str]
 
 
 def _effects(rows: Iterable[tuple[Row, bool]]) -> list[str]:
-    """A table of the options that some code reads, and the names of the others."""
+    """A list of the options that some code reads, and the names of the others."""
     found = list(rows)
     idle = [name for (name, _, _), is_read in found if not is_read]
-    table = _table(row for row, is_read in found if is_read)
-    return [table, *([f"*Without effect*: {', '.join(idle)}."] if idle else [])]
+    listed = _list(row for row, is_read in found if is_read)
+    return [listed, *([f"*Without effect*: {', '.join(idle)}."] if idle else [])]
 
 
 def _text(*parts: str) -> str:
@@ -123,14 +156,26 @@ def _client_row(option: Option) -> Row:
 
 
 def _broker_row(option: broker_options.Option, ours: dict[str, Any]) -> Row:
-    more = _bounds(option.low, option.high, option.choices)
+    more = _group_bounds(option.name) or _bounds(option.low, option.high, option.choices)
     if option.name in ours:
         more += f"; Kafka's default is {as_text(option.default)}"
     if option.changeable and option in broker_options.BROKER:
         more += "; dynamic"
-    if option.synonym:
+    if option.synonym and option.synonym != option.name:
         more += f"; else the broker's `{option.synonym}`"
-    return f"`{option.name}`", _shown(ours.get(option.name, option.default)), _sentence(MEANINGS[option.name], more)
+    meaning = re.sub("^(KIP-848|share|streams) groups: ", "", option.meaning or "")
+    return f"`{option.name}`", _shown(ours.get(option.name, option.default)), _sentence(meaning, more)
+
+
+def _group_bounds(name: str) -> str:
+    """The options that bound what a group may set in place of this one."""
+    bounds = [
+        each for each in sorted(BOUNDS, reverse=True) if name in (each.replace(f".{m}.", ".", 1) for m in MIN_MAX)
+    ]
+    limits = [
+        f"at {'least' if '.min.' in each else 'most'} `{each}` ({_shown(BROKER[each].default)})" for each in bounds
+    ]
+    return f"; for a group {' and '.join(limits)}" if limits else ""
 
 
 def _bounds(low: float | None, high: float | None, choices: Sequence[str]) -> str:
@@ -154,11 +199,11 @@ def _shown(value: Any) -> str:
 
 
 def _sentence(text: str, more: str) -> str:
-    return (text + more).strip("; ").replace("|", "\\|")
+    return (text + more).strip("; ")
 
 
-def _table(rows: Iterable[Row]) -> str:
-    return "\n".join(["| option | default | meaning |", "|---|---|---|", *(f"| {' | '.join(row)} |" for row in rows)])
+def _list(rows: Iterable[Row]) -> str:
+    return "\n".join(f"- {name} ({default}): {meaning}" for name, default, meaning in rows)
 
 
 def _limits() -> str:
@@ -168,11 +213,8 @@ def _limits() -> str:
         "partita_protocols_max": "protocol names one member may offer",
     }
     defaults = {field.name: field.default for field in fields(GroupConfig)}
-    rows = [f"| `{name}` | {defaults[name]:,} | {text} |" for name, text in meanings.items()]
-    return "\n".join(["| limit | value | meaning |", "|---|---|---|", *rows])
+    return _list((f"`{name}`", f"{defaults[name]:,}", text) for name, text in meanings.items())
 
-
-OBEYED = broker_options_read()
 
 # --- classes ----------------------------------------------------------------------------------------------------------
 
@@ -181,6 +223,8 @@ CLASSES: tuple[tuple[type, str], ...] = (
     (Control, "`broker.control`"),
     (Consumer, "`from partita import Consumer`"),
     (AsyncConsumer, "`from partita import AsyncConsumer`"),
+    (ShareConsumer, "`from partita import ShareConsumer`"),
+    (AsyncShareConsumer, "`from partita import AsyncShareConsumer`"),
     (Producer, "`from partita import Producer`"),
     (AsyncProducer, "`from partita import AsyncProducer`"),
     (DeliveryFuture, "The result of `send`."),
@@ -188,8 +232,9 @@ CLASSES: tuple[tuple[type, str], ...] = (
     (Admin, "`from partita import Admin`"),
     (AsyncAdmin, "`from partita import AsyncAdmin`"),
 )
-SHARED = {AsyncConsumer: Consumer, AsyncProducer: Producer, Admin: AsyncAdmin}
+SHARED = {AsyncConsumer: Consumer, AsyncShareConsumer: ShareConsumer, AsyncProducer: Producer, Admin: AsyncAdmin}
 """Faces whose calls are described once, at the other face."""
+SELF = ("self", "cls")
 INTERNAL = (object, Delivery, Outcome)
 """Bases whose names are for the package alone."""
 VALUES = (
@@ -200,6 +245,7 @@ VALUES = (
     "partita.offsets.topic_partition:GroupMetadata",
     "partita.consumer.records:ConsumerRecord",
     "partita.consumer.records:ConsumerRecords",
+    "partita.consumer.shell.sharing.records:ShareRecord",
     "partita.consumer.listener:RebalanceListener",
     "partita.consumer.listener:Interceptor",
     "partita.consumer.shell.records_in_hand:Hold",
@@ -222,8 +268,8 @@ def api_page() -> str:
     parts = [
         "# API reference",
         f"{NOTE} Timeouts are in seconds, names that end in `_ms` in milliseconds. A partition "
-        "is `(topic, number)` or the equal `TopicPartition(topic, number)`. Each call has its summary here; "
-        "`help(Consumer.poll)` shows bounds and errors too.",
+        "is `(topic, number)` or the equal `TopicPartition(topic, number)`. Calls and values have their summaries "
+        "here; `help(Consumer.poll)` shows types, bounds and errors too.",
         " · ".join(f"[{name}](#{name.lower()})" for name in names),
     ]
     for kind, origin in CLASSES:
@@ -243,8 +289,8 @@ def _class(kind: type, origin: str) -> list[str]:
         awaited = [f"`{name}`" for name in _public(kind) if inspect.iscoroutinefunction(getattr(kind, name))]
         calls = f"Has the calls of [{twin.__name__}](#{twin.__name__.lower()})"
         parts.append(f"{calls}. These are awaited: {', '.join(awaited)}." if awaited else f"{calls}, without `await`.")
-        return [*parts, *(_member(kind, name) for name in own)]
-    return [*parts, *(_member(kind, name) for name in _public(kind))]
+        return [*parts, *_members(kind, own)]
+    return [*parts, *_members(kind, _public(kind))]
 
 
 def _public(kind: type) -> list[str]:
@@ -255,35 +301,37 @@ def _public(kind: type) -> list[str]:
     return list(names)
 
 
+def _members(kind: type, names: Iterable[str]) -> list[str]:
+    """The list of the calls; those that an earlier class has alike are only named."""
+    own: list[str] = []
+    alike: dict[str, list[str]] = {}
+    for name in names:
+        line = _line(kind, name)
+        first = PRINTED.setdefault(line, kind.__name__)
+        if first == kind.__name__:
+            own.append(line)
+        else:
+            alike.setdefault(first, []).append(f"`{name}`")
+    own += [f"- as in [{first}](#{first.lower()}): {', '.join(calls)}" for first, calls in alike.items()]
+    return ["\n".join(own)] if own else []
+
+
+PRINTED: dict[str, str] = {}
+"""Each line that describes a call, with the class under which it stands."""
+
+
 def _is_call(kind: type, name: str) -> bool:
     value = inspect.getattr_static(kind, name)
     return isinstance(value, property | classmethod) or inspect.isfunction(value)
 
 
-def _member(kind: type, name: str) -> str:
-    value = inspect.getattr_static(kind, name)
-    if isinstance(value, property):
-        return f"### {kind.__name__}.{name}\n\n{_promise(value)}"
-    call = value.__func__ if isinstance(value, classmethod) else value
-    waits = "await " if inspect.iscoroutinefunction(call) else ""
-    line = f"{waits}{name}{_signature(call)}"
-    shown = f"```text\n{line}\n```" if "\n" in line else f"`{line}`\n"
-    return f"### {kind.__name__}.{name}\n\n{shown}\n{_promise(call)}"
-
-
 def _signature(call: Any) -> str:
+    """Parameters with their defaults, and what comes back. Types of parameters are left to `help()`."""
     signature = inspect.signature(call)
-    texts: list[str] = []
-    for parameter in (each for name, each in signature.parameters.items() if name not in ("self", "cls")):
-        if parameter.kind is parameter.KEYWORD_ONLY and "*" not in texts:
-            texts.append("*")
-        default = "" if parameter.default is parameter.empty else f" = {parameter.default!r}"
-        star = "*" if parameter.kind is parameter.VAR_POSITIONAL else ""
-        texts.append(f"{star}{parameter.name}: {parameter.annotation}{default}")
-    line = f"({', '.join(texts)}) -> {signature.return_annotation}"
-    if len(line) <= 100:
-        return line
-    return "\n".join(["(", *(f"    {text}," for text in texts), f") -> {signature.return_annotation}"])
+    found = [each.replace(annotation=each.empty) for name, each in signature.parameters.items() if name not in SELF]
+    result = signature.return_annotation
+    call_shown = str(signature.replace(parameters=found, return_annotation=signature.empty))
+    return call_shown if result == "None" else f"{call_shown} -> {result}"
 
 
 def _doc(thing: Any) -> str:
@@ -298,23 +346,26 @@ def _promise(thing: Any) -> str:
 
 
 def _value(module: str, name: str, kind: type) -> str:
-    names = RECORD_FIELDS if name == "ConsumerRecord" else [f.name for f in fields(kind)] if is_dataclass(kind) else []
+    names = [f.name for f in fields(kind)] if is_dataclass(kind) else []
+    if issubclass(kind, Record):
+        names = [*RECORD_FIELDS, *(["delivery_count"] if name == "ShareRecord" else [])]
     names = names or list(getattr(kind, "_fields", []))
     told = f"Fields: {', '.join(f'`{each}`' for each in names)}.\n\n" if names else ""
     calls = [
         _line(kind, each) for each in _public(kind) if each not in names and module != "partita.producer.shell.client"
     ]
     listed = "\n\n" + "\n".join(calls) if calls and name != "ConsumerRecord" else ""
-    return f"### {name}\n\n`from {module} import {name}`\n\n{told}{_doc(kind)}{listed}"
+    return f"### {name}\n\n`from {module} import {name}`\n\n{told}{_summary(kind)}{listed}"
 
 
 def _line(kind: type, name: str) -> str:
-    """One method or property of a value, as a bullet."""
+    """One method or property, as a bullet."""
     value = inspect.getattr_static(kind, name)
     call = value.__func__ if isinstance(value, classmethod) else value
-    spelled = name if isinstance(value, property) else f"{name}{_signature(call)}"
+    waits = "await " if inspect.iscoroutinefunction(call) else ""
+    spelled = name if isinstance(value, property) else f"{waits}{name}{_signature(call)}"
     text = inspect.getdoc(value)
-    return f"- `{spelled}`" + (f": {' '.join(_promise(value).split())}" if text else "")
+    return f"- `{spelled}`" + (f": {_summary(value)}" if text else "")
 
 
 def _errors() -> list[str]:
@@ -326,31 +377,39 @@ def _errors() -> list[str]:
     ]
     of_code = {kind.code: kind for kind in KafkaError.__subclasses__() if kind.__module__ == "partita.errors"}
     rows = {
-        f"| `{of_code[code].__name__}` | {code.name} ({code}) | {code.meaning} |": code.retriable
+        f"`{of_code[code].__name__}` ({_code(code, of_code[code])})": code.retriable
         for code in ErrorCode
         if code in of_code
     }
-    head = ["| class in `partita.errors` | code | meaning |", "|---|---|---|"]
     return [
         "## Errors",
         "Every error is a `partita.errors.KafkaError` with `.code` (an `ErrorCode`, which is an int), `.retriable` and "
         "a message that says what to do. [errors.md](errors.md) helps with the common ones. A wrong option raises "
         "`partita.options.ConfigError`, a wrong argument `ValueError`.",
-        "### Errors of the clients themselves",
-        "\n".join(
-            ["| class | from | meaning |", "|---|---|---|"]
-            + [f"| `{kind.__name__}` | `{kind.__module__}` | {_first_line(kind)} |" for kind in client]
+        *(
+            f"Of the clients themselves, from `{module.__name__}`:\n\n"
+            + "\n".join(
+                f"- `{kind.__name__}`: {_summary(kind)}" for kind in client if kind.__module__ == module.__name__
+            )
+            for module in (consumer_errors, producer_errors)
         ),
-        "### Errors of a broker that may pass",
-        "`.retriable` is True.",
-        "\n".join([*head, *(row for row, retriable in rows.items() if retriable)]),
-        "### Other errors of a broker",
-        "\n".join([*head, *(row for row, retriable in rows.items() if not retriable)]),
+        "Of a broker, from `partita.errors`, each named after its code, whose number (and name, where it differs) is "
+        "in brackets; `ErrorCode.UNKNOWN_TOPIC_OR_PARTITION.meaning` says what the broker means by it. Those that may "
+        "pass, with `.retriable` True:",
+        ", ".join(row for row, retriable in rows.items() if retriable) + ".",
+        "Those that stay:",
+        ", ".join(row for row, retriable in rows.items() if not retriable) + ".",
     ]
 
 
-def _first_line(kind: type) -> str:
-    return " ".join(_doc(kind).split("\n\n")[0].split()).replace("|", "\\|")
+def _code(code: ErrorCode, kind: type) -> str:
+    """The number of a code, and its name if that of the class does not say it."""
+    alike = code.name.replace("_", "").lower() == kind.__name__.removesuffix("Error").lower()
+    return str(int(code)) if alike else f"{code.name}, {int(code)}"
+
+
+def _summary(thing: Any) -> str:
+    return " ".join(_promise(thing).split())
 
 
 def main() -> int:

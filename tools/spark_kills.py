@@ -2,11 +2,14 @@
 
     python tools/spark_kills.py --what driver --rounds 30 --seed 7 --on kafka
 
-What is killed (SIGKILL) is the driver with its JVM, the process of the source, a Python worker, or the broker, at a
-random moment after the first batch of each life. A query that fails is started again, as a supervisor does. At the end
-each record of the log must be in the files exactly once, each acknowledged one in the log. With `--group-mode member`
-the query shares its group with a plain consumer: each record must have reached one of them, and only records of
-a batch that was under way at a kill, or that the consumer failed to commit, may have been read twice.
+What is killed (SIGKILL) is the driver with its JVM, the process of the source, a Python worker, the broker, or an
+executor, at a random moment after the first batch of each life. A query that fails is started again, as a supervisor
+does. At the end each record of the log must be in the files exactly once, each acknowledged one in the log. With
+`--group-mode member` the query shares its group with a plain consumer: each record must have reached one of them, and
+only records of a batch that was under way at a kill, or that the consumer failed to commit, may have been read twice.
+With `share` the query reads from a share group: nothing may be lost, and records may come again. `--cluster` runs the
+query on a standalone cluster of two workers, whose executors can be killed; `--connect` over a Spark Connect server,
+which is the driver that is killed then.
 
 Prints one JSON line. A round that found nothing to kill makes the run fail, as a broken promise does.
 """
@@ -39,15 +42,22 @@ from partita.demo.worker import say, watch_parent
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
 TOPIC, GROUP, PARTITIONS = "kills", "spark-kills", 4
-WHAT = ("driver", "source", "worker", "broker")
+WHAT = ("driver", "source", "worker", "broker", "executor")
 BATCH_WITHIN_S, DELIVERY_WITHIN_S, VICTIM_WITHIN_S = 180.0, 120.0, 30.0
 LOOKS = 400
 """How often workers are looked at before the list of them is made again."""
 SESSION = {"kafka.session.timeout.ms": "6000", "kafka.heartbeat.interval.ms": "500"}
 """Of the query in member mode: shorter than the start of a driver, so that the partitions of a killed one move."""
+OFFSETS = {"startingOffsets": "earliest", "maxRecordsPerSharedTask": "0", "queryName": "kills"}
+SHARE = {"group.type": "share", "minPartitions": "4"}
+"""Of the query in the other modes, and in share mode."""
 Row = tuple[int, int, bytes]
 """Partition, offset and value."""
+CONFIG = {
+    "spark.sql.streaming.minBatchesToRetain": "100000", "spark.executor.memory": "512m", "spark.task.maxFailures": "9",
+}  # fmt: skip
 QUICK_START = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 """For a JVM that is killed before it would be worth compiling well."""
 
@@ -60,30 +70,30 @@ class Shared:
     uncommitted: set[Row] = field(default_factory=set)
 
 
-def job(bootstrap: str, folder: Path, group_mode: str) -> None:
+def job(bootstrap: str, folder: Path, group_mode: str, master: str, *, over_connect: bool) -> None:
     """The child: stream the topic into Parquet until told to end; tell each batch, and start a failed query again."""
     from py4j.protocol import Py4JError
     from pyspark.errors import PySparkException
 
-    from partita.spark import session
+    from support.spark.standalone import session_at
 
     told = threading.Event()
     watch_parent(told.set)
-    spark = session("spark-kills", master="local[2,4]", config={"spark.sql.streaming.minBatchesToRetain": "100000"})
-    while not told.is_set():
-        try:
-            stream(spark, bootstrap, folder, group_mode, told)
-        except (PySparkException, Py4JError) as error:  # a planner that is killed fails load() or start()
-            say("failed", why=str(error)[-300:])
-    spark.stop()
+    with session_at(master, folder, CONFIG, over_connect=over_connect) as spark:
+        while not told.is_set():
+            try:
+                stream(spark, bootstrap, folder, group_mode, told)
+            except (PySparkException, Py4JError) as error:  # a planner that is killed fails load() or start()
+                say("failed", why=str(error)[-300:])
 
 
 def stream(spark: SparkSession, bootstrap: str, folder: Path, group_mode: str, told: threading.Event) -> None:
     """One life of the query; raises what ended it. A task for each partition: a single small one needs no worker."""
     options = {
-        "kafka.bootstrap.servers": bootstrap, "subscribe": TOPIC, "startingOffsets": "earliest", "group": GROUP,
-        "groupMode": group_mode, "maxOffsetsPerTrigger": "20000", "kafka.default.api.timeout.ms": "20000",
-        "maxRecordsPerSharedTask": "0", "queryName": "kills", **(SESSION if group_mode == "member" else {}),
+        "kafka.bootstrap.servers": bootstrap, "subscribe": TOPIC, "group": GROUP, "maxOffsetsPerTrigger": "20000",
+        "kafka.default.api.timeout.ms": "20000", **(SHARE if group_mode == "share" else OFFSETS),
+        **({"groupMode": group_mode} if group_mode != "share" else {}),
+        **(SESSION if group_mode == "member" else {}),
     }  # fmt: skip
     rows = spark.readStream.format("partita").options(**options).load().select("partition", "offset", "value")
     places = {"path": str(folder / "out"), "checkpointLocation": str(folder / "checkpoint")}
@@ -91,12 +101,37 @@ def stream(spark: SparkSession, bootstrap: str, folder: Path, group_mode: str, t
     query, last = writer.start(), -1
     while query.isActive and not told.wait(0.05):
         progress: Any = query.lastProgress
-        if progress and progress["batchId"] > last and progress["numInputRows"]:
+        if progress and progress["batchId"] > last and progress.numInputRows:  # the key lacks a value over Connect
             last = progress["batchId"]
             say("batch", number=last)
     if query.isActive:
         query.stop()
     query.awaitTermination()
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where the query runs: the master of its session, and whether that is behind a Connect server."""
+
+    master: str
+    over_connect: bool = False
+    executors: Callable[[], list[int]] = list
+    """The process ids of the executors of a cluster."""
+
+    @property
+    def is_cluster(self) -> bool:
+        """Whether there are executors beside the driver."""
+        return not self.master.startswith("local")
+
+    @property
+    def words(self) -> list[str]:
+        """The place, for the command line of a job."""
+        return [self.master, "connect" if self.over_connect else "classic"]
+
+    @property
+    def name(self) -> str:
+        """The place, for the figures."""
+        return f"{self.master.partition(':')[0]}, {self.words[1]}"
 
 
 class Processes(Protocol):
@@ -110,8 +145,9 @@ class Processes(Protocol):
 class Job:
     """The child process, started as often as it was killed."""
 
-    def __init__(self, bootstrap: str, folder: Path, group_mode: str) -> None:
-        self._command = [sys.executable, __file__, "--job", bootstrap, str(folder), group_mode]
+    def __init__(self, bootstrap: str, folder: Path, group_mode: str, place: Place) -> None:
+        self._command = [sys.executable, __file__, "--job", bootstrap, str(folder), group_mode, *place.words]
+        self._place = place
         self._log = folder / "job.log"
         self.checkpoint = folder / "checkpoint"
         self.batches = 0
@@ -146,9 +182,8 @@ class Job:
             time.sleep(0.02)
 
     def kill(self) -> None:
-        """The driver and its JVM at once."""
-        os.killpg(self.process.pid, signal.SIGKILL)
-        self.process.wait()
+        """The driver and its JVM at once, and with it a Connect server."""
+        kill_all(self.process)
 
     def end(self) -> None:
         """Tell it to end and wait; killed when it does not."""
@@ -166,8 +201,12 @@ class Job:
         return self._log.read_text(errors="replace").count("Exception in task ")
 
     def pids(self, what: str) -> list[int]:
-        """The processes below the driver that are its source or its forked workers."""
-        below = dict(processes_below(self.process.pid))
+        """The executors, or the processes below the driver and them that are its source or forked workers."""
+        if what == "executor":
+            return self._place.executors()
+        below = {
+            pid: found for root in (self.process.pid, *self._place.executors()) for pid, found in processes_below(root)
+        }
         if what == "source":
             return [pid for pid, (_, command) in below.items() if "python_streaming_source_runner" in command]
         return [pid for pid, (parent, _) in below.items() if "pyspark.daemon" in below.get(parent, (0, ""))[1]]
@@ -187,6 +226,14 @@ def processes_below(root: int) -> Iterator[tuple[int, tuple[int, str]]]:
     while more := {pid for pid, (parent, _) in found.items() if parent in wanted} - wanted:
         wanted |= more
     yield from ((pid, found[pid]) for pid in wanted if pid != root and pid in found)
+
+
+def kill_all(process: subprocess.Popen[Any]) -> None:
+    """The process and everything below it, at once."""
+    for pid in [process.pid, *dict(processes_below(process.pid))]:
+        with suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+    process.wait()
 
 
 def produce(bootstrap: str, acknowledged: dict[tuple[int, int], bytes], over: threading.Event) -> None:
@@ -231,7 +278,6 @@ def row_of(record: ConsumerRecord[bytes, bytes]) -> Row:
 def cluster(on: str, folder: Path) -> Iterator[tuple[str, Callable[[], None]]]:
     """The address of a fresh broker, and what kills it and starts it again on the same data."""
     if on == "kafka":
-        sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
         from support.kafka.node import KafkaNode
 
         with KafkaNode() as node:
@@ -258,7 +304,7 @@ def strike(what: str, job: Job, crash: Callable[[], None], random: Random) -> se
     """
     time.sleep(random.uniform(0.0, 1.5))
     pid = None
-    if what in ("source", "worker") and (pid := victim_of(what, job, random)) is None:
+    if what in ("source", "worker", "executor") and (pid := victim_of(what, job, random)) is None:
         return None
     before = newest_batch(job.checkpoint)
     if what == "driver":
@@ -275,12 +321,12 @@ def strike(what: str, job: Job, crash: Callable[[], None], random: Random) -> se
 
 
 def victim_of(what: str, job: Processes, random: Random) -> int | None:
-    """The source's process, or a worker that is at work just now; None when there is none for a while."""
+    """The source's process, an executor, or a worker that is at work just now; None when there is none for a while."""
     limit = time.monotonic() + VICTIM_WITHIN_S
     while time.monotonic() < limit:
         pids = sorted(job.pids(what))
         random.shuffle(pids)
-        if pids and what == "source":
+        if pids and what != "worker":
             return pids[0]
         for _ in range(LOOKS):
             for pid in pids:
@@ -310,6 +356,20 @@ def wait_until_committed(bootstrap: str) -> bool:
             if sum(found.values()) > before:
                 limit, before = time.monotonic() + 180, sum(found.values())
             time.sleep(0.2)
+    return False
+
+
+def wait_until_read(bootstrap: str, out: Path) -> bool:
+    """Whether the files hold every record of the log; not when no file comes for three minutes."""
+    wanted = {(*place, value) for place, value in in_the_log(bootstrap).items()}
+    limit, before = time.monotonic() + 180, 0
+    while time.monotonic() < limit:
+        found = in_the_files(out)
+        if wanted <= found.keys():
+            return True
+        if len(found) > before:
+            limit, before = time.monotonic() + 180, len(found)
+        time.sleep(1.0)
     return False
 
 
@@ -376,20 +436,37 @@ def compare(
     }
 
 
-def run(what: list[str], rounds: int, seed: int, folder: Path, on: str, group_mode: str) -> dict[str, object]:
+@contextmanager
+def place_of(folder: Path, *, on_cluster: bool, over_connect: bool) -> Iterator[Place]:
+    """Where the query runs, until the end of the rounds."""
+    if not on_cluster:
+        yield Place("local[2,9]", over_connect)
+        return
+    from support.spark.standalone import standalone_cluster
+
+    (folder / "cluster").mkdir()
+    with standalone_cluster(folder / "cluster") as found:
+        yield Place(found.url, over_connect, found.executors)
+
+
+def run(
+    what: list[str], rounds: int, seed: int, folder: Path, on: str, group_mode: str, place: Place
+) -> dict[str, object]:
     """Do the rounds, taking turns over `what`; return the figures."""
     random, acknowledged, shared = Random(seed), dict[tuple[int, int], bytes](), Shared()
     over = threading.Event()
     with cluster(on, folder) as (bootstrap, crash):
         with Admin(bootstrap_servers=bootstrap) as admin:
             admin.create_topic(TOPIC, PARTITIONS)
+            if group_mode == "share":
+                admin.alter_configs("group", GROUP, {"share.auto.offset.reset": "earliest"})
         threads = [threading.Thread(target=produce, args=(bootstrap, acknowledged, over))]
         read_all = threading.Event()
         if group_mode == "member":
             threads.append(threading.Thread(target=consume, args=(bootstrap, shared, read_all)))
         for thread in threads:
             thread.start()
-        job, kills, under_way = Job(bootstrap, folder, group_mode), Counter[str](), set[int]()
+        job, kills, under_way = Job(bootstrap, folder, group_mode, place), Counter[str](), set[int]()
         try:
             for number in range(rounds):
                 job.wait_for_batch()
@@ -404,7 +481,8 @@ def run(what: list[str], rounds: int, seed: int, folder: Path, on: str, group_mo
             job.wait_for_batch()
             over.set()
             threads[0].join()
-            is_committed = wait_until_committed(bootstrap)
+            is_share = group_mode == "share"
+            is_read = wait_until_read(bootstrap, folder / "out") if is_share else wait_until_committed(bootstrap)
             job.end()
             read_all.set()
             threads[-1].join()
@@ -416,15 +494,15 @@ def run(what: list[str], rounds: int, seed: int, folder: Path, on: str, group_mo
                 job.kill()
             for thread in threads:
                 thread.join()
-    may_repeat = set[Row]()
+    may_repeat = set(rows) if group_mode == "share" else set[Row]()
     if group_mode == "member":
         may_repeat = shared.uncommitted.union(*(rows_of_batch(job.checkpoint, number, log) for number in under_way))
     return {
-        "on": on, "group mode": group_mode, "seed": seed, "kills": kills,
+        "on": on, "spark": place.name, "group mode": group_mode, "seed": seed, "kills": kills,
         "rounds without a victim": rounds - kills.total(), "batches": job.batches,
         "queries failed": len(job.failures), "tasks failed": job.tasks_failed(),
         "read by the consumer": shared.read.total(), **compare(acknowledged, log, rows + shared.read, may_repeat),
-        "group is at the end": is_committed,
+        "group is at the end": is_read,
     }  # fmt: skip
 
 
@@ -448,17 +526,25 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=7, help="of the moments and the choice of workers")
     parser.add_argument("--on", choices=("partita", "kafka"), default="partita", help="our broker or Apache Kafka's")
     parser.add_argument(
-        "--group-mode", choices=("commit", "member"), default="commit", help="member: with a plain consumer beside it"
-    )
-    parser.add_argument("--job", nargs=3, metavar=("BOOTSTRAP", "FOLDER", "GROUP_MODE"), help=argparse.SUPPRESS)
+        "--group-mode", choices=("commit", "member", "share"), default="commit",
+        help="member: with a plain consumer beside it; share: from a share group",
+    )  # fmt: skip
+    parser.add_argument("--cluster", action="store_true", help="on a standalone cluster of two workers")
+    parser.add_argument("--connect", action="store_true", help="over a Spark Connect server, which is the driver then")
+    parser.add_argument("--job", nargs=5, help=argparse.SUPPRESS)
     given = parser.parse_args()
     if given.job:
-        job(given.job[0], Path(given.job[1]), given.job[2])
+        bootstrap, folder, group_mode, master, kind = given.job
+        job(bootstrap, Path(folder), group_mode, master, over_connect=kind == "connect")
         return 0
-    with tempfile.TemporaryDirectory() as folder:
+    what = given.what or [kind for kind in WHAT if given.cluster or kind != "executor"]
+    if "executor" in what and not given.cluster:
+        parser.error("executors are processes of their own on a cluster only: give --cluster")
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = Path(temporary)
         try:
-            what = given.what or list(WHAT)
-            figures = run(what, given.rounds, given.seed, Path(folder), given.on, given.group_mode)
+            with place_of(folder, on_cluster=given.cluster, over_connect=given.connect) as place:
+                figures = run(what, given.rounds, given.seed, folder, given.on, given.group_mode, place)
         except (RuntimeError, KafkaError) as error:
             print(error, file=sys.stderr)
             return 1

@@ -1,4 +1,4 @@
-"""Draws the figures of docs/the-system.md into docs/figures; `--check` only compares.
+"""Draws the figures of docs/the-system.md and of docs/work-queues.md into docs/figures; `--check` only compares.
 
 The states and their moves come from the coordinator's own table. The charts of the scenarios come from running the
 page's programs and tracing their requests (`--scenes`); they are not compared byte by byte, as times differ.
@@ -8,15 +8,17 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Iterator, Sequence
 from html import escape
 from pathlib import Path
 from typing import Any
 
 from partita.cli.groups.exchanges import Step, chart
+from partita.consumer.reactions import REACTIONS, Reaction
+from partita.group.classic.join import JOIN, JOIN_GUARDS, JoinCase
 from partita.group.classic.rebalance import ALLOWED_MOVES
 from partita.group.state.model import GroupState
+from partita.share.partition.model import MOVES, RecordState
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
 FIGURES = DOCS / "figures"
@@ -35,7 +37,6 @@ TIP = (
     '<defs><marker id="tip" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="8" markerHeight="8" orient="auto">'
     '<path d="M0 0 L8 4 L0 8 z" style="fill: #64748b; stroke: none"/></marker></defs>'
 )
-_UUID = re.compile(r"-[0-9a-f]{8}-[0-9a-f-]{27}")
 _BLOCK = re.compile(r"(<!-- not run: [^>]+ -->\n)?```python\n(.*?)```", re.S)
 
 PLACES = {
@@ -83,6 +84,40 @@ def states() -> str:
         '<text x="40" y="80" class="small">Loading puts a group straight into the state that the log tells.</text>'
     )
     return _svg(930, 390, "States of a consumer group and the moves between them", parts)
+
+
+RECORD_PLACES = {
+    RecordState.AVAILABLE: (40, 60),
+    RecordState.ACQUIRED: (560, 60),
+    RecordState.ACKNOWLEDGED: (560, 230),
+    RecordState.ARCHIVED: (40, 230),
+    RecordState.ARCHIVING: (300, 300),
+}
+RECORD_PATHS = {
+    (RecordState.AVAILABLE, RecordState.ACQUIRED): ("M210 72 H554", 382, 64),
+    (RecordState.ACQUIRED, RecordState.AVAILABLE): ("M560 96 H216", 388, 114),
+    (RecordState.ACQUIRED, RecordState.ACKNOWLEDGED): ("M645 104 V224", 672, 168),
+    (RecordState.ACQUIRED, RecordState.ARCHIVED): ("M580 104 C520 190 400 250 216 252", 440, 268),
+    (RecordState.AVAILABLE, RecordState.ARCHIVED): ("M125 104 V224", 290, 168),
+    (RecordState.ACQUIRED, RecordState.ARCHIVING): ("M580 104 C540 200 520 320 476 322", 630, 310),
+    (RecordState.ARCHIVING, RecordState.ARCHIVED): ("M300 322 C240 322 200 300 170 280", 140, 334),
+}
+
+
+def share_record() -> str:
+    """The states of a record in a share group and the moves between them, from the table of the share partition."""
+    moves = {(state, to): why for state, following in MOVES.items() for to, why in following.items()}
+    assert moves.keys() == RECORD_PATHS.keys(), f"draw what the table says: {moves.keys() ^ RECORD_PATHS.keys()}"
+    final = (RecordState.ACKNOWLEDGED, RecordState.ARCHIVED)
+    parts = [
+        _box(*place, WIDE, HIGH, [state.name], style="mine" if state in final else "")
+        for state, place in RECORD_PLACES.items()
+    ]
+    for pair, (path, x, y) in RECORD_PATHS.items():
+        parts.append(_arrow(path))
+        parts.append(f'<text x="{x}" y="{y}" class="small" text-anchor="middle">{escape(moves[pair])}</text>')
+    parts.append('<text x="40" y="34" class="head">A record of a share group</text>')
+    return _svg(770, 360, "States of a record in a share group and the moves between them", parts)
 
 
 STEPS: tuple[tuple[str, str], ...] = (
@@ -150,6 +185,79 @@ def threads() -> str:
     return _svg(990, 360, "Threads and connections of a consumer and a broker", parts)
 
 
+BRANCHES = {
+    "no member id": (JoinCase.NEEDS_ID, JoinCase.NEW, JoinCase.RETURNING),
+    "an id that was issued|not used before": (JoinCase.PENDING,),
+    "the id of a member": (JoinCase.LEADER, JoinCase.CHANGED, JoinCase.UNCHANGED),
+}
+REQUESTS = {
+    "FindCoordinator": ("1 Find the coordinator", "the answer names a node: connect to it"),
+    "JoinGroup": ("2 Join", "after commit and on_revoked; the answer says who leads"),
+    "SyncGroup": ("3 Sync", "the leader has assigned; the answer is this member's share"),
+    "OffsetFetch": ("4 After the join", "on_assigned; committed offsets become positions"),
+    "Heartbeat": ("5 Stay", "all the time; an error in its answer begins a rebalance"),
+}
+LINE = 19
+
+
+def _label(x: int, y: int, text: str, style: str = "") -> str:
+    return f'<text x="{x}" y="{y}"{f" class={chr(34)}{style}{chr(34)}" if style else ""}>{escape(text)}</text>'
+
+
+def join_branches() -> str:
+    """The guards of JoinGroup, three branches by member id, and the verb of each case in each state."""
+    states = list(JOIN)
+    parts = [_label(20, 34, "The first that holds answers", "head")]
+    parts.append(_label(620, 34, "Verb in each state of the group", "head"))
+    for number, (guard, error) in enumerate(JOIN_GUARDS):
+        parts.append(_label(20, 60 + LINE * 2 * number, guard.__name__.replace("_", " "), "small"))
+        parts.append(_label(32, 60 + LINE * 2 * number + 16, error.name))
+    places = {state: 620 + 145 * index for index, state in enumerate(states)}
+    parts += [_label(x, 60, state.value, "small") for state, x in places.items()]
+    y = 76
+    for branch, cases in BRANCHES.items():
+        middle = y + LINE * 2 * len(cases) // 2
+        parts.append(_box(300, middle - 22, 160, 44, branch.split("|")))
+        parts.append(_arrow(f"M274 {middle} H294"))
+        for case in cases:
+            parts += [_label(490, y + 24, case.name, "head"), _arrow(f"M460 {middle} L484 {y + 20}")]
+            parts += [_label(x, y + 24, JOIN[state][case].__name__) for state, x in places.items()]
+            y += LINE * 2
+        y += 14
+    return _svg(1_190, max(y, 70 + LINE * 2 * len(JOIN_GUARDS)), "The branches of JoinGroup", parts)
+
+
+def client_flow() -> str:
+    """A consumer's requests on its way into a group, and its reactions to each error."""
+    parts = [_label(30, 30, "What a consumer asks", "head"), _label(440, 30, "and does about an answer", "head")]
+    y, before = 48, 0
+    for number, (api, (title, told)) in enumerate(REQUESTS.items()):
+        lines = list(reactions(api))
+        high = max(60, LINE * len(lines) + 10)
+        parts.append(_box(30, y + high // 2 - 26, 370, 52, [f"{title}: {api}", told]))
+        if number:
+            parts.append(_arrow(f"M215 {before} V{y + high // 2 - 32}"))
+        parts += [_label(440, y + 20 + LINE * row, line, "small") for row, line in enumerate(lines)]
+        before = y + high // 2 + 26
+        y += high + 16
+    return _svg(1_080, y, "A consumer's way into a group", parts)
+
+
+def reactions(api: str) -> Iterator[str]:
+    """What the consumer does about the errors of an API, a line for each verb."""
+    row = REACTIONS[api]
+    verbs: dict[Reaction, list[str]] = {}
+    for code, verb in row.named.items():
+        verbs.setdefault(verb, []).append(code.name)
+    for verb, names in verbs.items():
+        yield f"{', '.join(names)}: {verb.value}"
+    if row.retriable is row.final:
+        yield f"other errors: {row.final.value}"
+    else:
+        yield f"other retriable errors: {row.retriable.value}"
+        yield f"other errors: {row.final.value}"
+
+
 def _svg(width: int, height: int, label: str, parts: Iterable[str]) -> str:
     head = f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" role="img" '
     return "\n".join([f'{head}aria-label="{label}">', f"<style>{STYLE}</style>", TIP, *parts, "</svg>"]) + "\n"
@@ -170,16 +278,18 @@ def _arrow(path: str, *, is_back: bool = False) -> str:
     return f'<path{" class=" + chr(34) + "back" + chr(34) if is_back else ""} d="{path}" marker-end="url(#tip)"/>'
 
 
+TITLES = {
+    "first-member": "The first member of a group",
+    "newcomer": "A consumer comes",
+    "close": "A consumer closes",
+    "crash": "A consumer crashes",
+    "commit-first": "Offsets are reported before a rebalance",
+}
+
+
 def scene(name: str, steps: Sequence[Step]) -> str:
-    """A chart of these steps. Ids are cut, and left out where the lane says whose they are."""
-    return chart(name, [replace(step, text=_short(step)) for step in steps])
-
-
-def _short(step: Step) -> str:
-    text = _UUID.sub("-…", step.text)
-    text = text.replace(f" member {step.client}-…,", "").replace(", protocol range", "")
-    text = re.sub(r"generation \d+, assignments", "assignments", text)
-    return text.split(", reason")[0].split(": reason")[0]
+    """A chart of these steps."""
+    return chart("G", steps, TITLES[name])
 
 
 def scenes() -> dict[str, Sequence[Step]]:
@@ -196,12 +306,17 @@ def scenes() -> dict[str, Sequence[Step]]:
 def main() -> int:
     """Draw, or with `--check` compare; with `--scenes` run the page and draw its scenes too."""
     drawn = {"group-states.svg": states(), "one-poll.svg": one_poll(), "threads.svg": threads()}
+    drawn |= {
+        "join-branches.svg": join_branches(),
+        "client-flow.svg": client_flow(),
+        "share-record.svg": share_record(),
+    }
     if "--check" in sys.argv:
         stale = [name for name, text in drawn.items() if (FIGURES / name).read_text() != text]
         print("\n".join(f"docs/figures/{name} is stale" for name in stale))
         return int(bool(stale))
     if "--scenes" in sys.argv:
-        drawn |= {f"scene-{name}.svg": scene("G", steps) for name, steps in scenes().items()}
+        drawn |= {f"scene-{name}.svg": scene(name, steps) for name, steps in scenes().items()}
     FIGURES.mkdir(exist_ok=True)
     for name, text in drawn.items():
         (FIGURES / name).write_text(text)

@@ -23,6 +23,10 @@ if TYPE_CHECKING:  # what `__getattr__` does, for type checkers
     from partita.consumer.records import ConsumerRecords as ConsumerRecords
     from partita.consumer.shell.blocking import Consumer as Consumer
     from partita.consumer.shell.client import AsyncConsumer as AsyncConsumer
+    from partita.consumer.shell.sharing.blocking import ShareConsumer as ShareConsumer
+    from partita.consumer.shell.sharing.client import AsyncShareConsumer as AsyncShareConsumer
+    from partita.consumer.shell.sharing.records import ShareRecord as ShareRecord
+    from partita.consumer.shell.sharing.records import ShareRecords as ShareRecords
     from partita.consumer.subscription import SubscriptionPattern as SubscriptionPattern
     from partita.errors import *  # noqa: F403
     from partita.errors import KafkaError as KafkaError
@@ -43,6 +47,7 @@ _HOMES = {
     "AsyncAdmin": "partita.admin",
     "AsyncConsumer": "partita.consumer.shell.client",
     "AsyncProducer": "partita.producer.shell.client",
+    "AsyncShareConsumer": "partita.consumer.shell.sharing.client",
     "Broker": "partita.broker.embedded",
     "ConfigError": "partita.options",
     "ControlError": "partita.broker.control.verbs",
@@ -55,6 +60,9 @@ _HOMES = {
     "Producer": "partita.producer.shell.client",
     "RebalanceListener": "partita.consumer.listener",
     "RecordMetadata": "partita.producer.batch",
+    "ShareConsumer": "partita.consumer.shell.sharing.blocking",
+    "ShareRecord": "partita.consumer.shell.sharing.records",
+    "ShareRecords": "partita.consumer.shell.sharing.records",
     "SomeFailed": "partita.admin",
     "StartError": "partita.broker.launch",
     "SubscriptionPattern": "partita.consumer.subscription",

@@ -25,6 +25,12 @@ COMPILED: tuple[str, ...] = (
     "partita.records.row_packing",
     "partita.records.scanner",
     "partita.records.opened.walk",
+    "partita.records.typed.avro_rows",
+    "partita.records.typed.cells",
+    "partita.records.typed.csv_rows",
+    "partita.records.typed.json_rows",
+    "partita.records.typed.json_text",
+    "partita.records.typed.proto_rows",
 )
 
 

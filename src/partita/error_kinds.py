@@ -27,10 +27,6 @@ class KafkaError(Exception):
     fatal: ClassVar[bool] = False
     txn_requires_abort: ClassVar[bool] = False
 
-    def __init_subclass__(cls, code: ErrorCode | None = None) -> None:
-        if code is not None:
-            cls.code = code
-
     @property
     def retriable(self) -> bool:
         """True if the same call may succeed when it is repeated."""
@@ -84,6 +80,31 @@ class AbortableTransactionError(KafkaError):
     """The transaction cannot be committed: abort it. The cause, if the class does not say it, is chained."""
 
     txn_requires_abort: ClassVar[bool] = True
+
+
+_KINDS: dict[ErrorCode, type[KafkaError]] = {
+    ErrorCode.INVALID_PRODUCER_ID_MAPPING: FatalTransactionError,
+    ErrorCode.PRODUCER_FENCED: FatalTransactionError,
+    ErrorCode.TRANSACTION_ABORTABLE: AbortableTransactionError,
+}
+_RESOURCES = {
+    ErrorCode.TOPIC_AUTHORIZATION_FAILED: ("topic", "--topic"),
+    ErrorCode.GROUP_AUTHORIZATION_FAILED: ("group", "--group"),
+    ErrorCode.CLUSTER_AUTHORIZATION_FAILED: ("the cluster", "--cluster"),
+    ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED: ("transactional id", "--transactional-id"),
+}
+"""Codes that say that a right is missing: on which resource, and the option of `partita acls` that names it."""
+
+
+def class_of(code: ErrorCode, module: str) -> type[KafkaError]:
+    """Make the class of this code for `module`: that of NETWORK_EXCEPTION is NetworkError."""
+    words = code.name.removesuffix("_EXCEPTION").removesuffix("_ERROR").split("_")
+    meaning = code.meaning[0].upper() + code.meaning[1:].rstrip(".") + "."
+    fields: dict[str, Any] = {"code": code, "__doc__": meaning, "__module__": module}
+    kind = _KINDS.get(code, KafkaError)
+    if code in _RESOURCES:
+        kind, (fields["resource"], fields["option"]) = MissingRightError, _RESOURCES[code]
+    return type("".join(map(str.capitalize, words)) + "Error", (kind,), fields)
 
 
 def _made_again(kind: type[E], arguments: tuple[Any, ...], attributes: dict[str, Any], cause: Any) -> E:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Generic, TypeVar
 
-T = TypeVar("T")
+T_co = TypeVar("T_co", covariant=True)
 
 
 class Later:
@@ -37,16 +37,16 @@ def later(module: str) -> Any:
     return Later(module)
 
 
-class Lazy(Generic[T]):
+class Lazy(Generic[T_co]):
     """An object that is made when it is first called for: `lazy()` makes it, `lazy.made` is None until then."""
 
     __slots__ = ("_make", "made")
 
-    def __init__(self, make: Callable[[], T]) -> None:
+    def __init__(self, make: Callable[[], T_co]) -> None:
         self._make = make
-        self.made: T | None = None
+        self.made: T_co | None = None
 
-    def __call__(self) -> T:
+    def __call__(self) -> T_co:
         """Return the object; the first call makes it."""
         if self.made is None:
             self.made = self._make()

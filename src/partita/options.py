@@ -8,10 +8,11 @@ A wrong name is answered with the nearest right one, a wrong value with its boun
 from __future__ import annotations
 
 import inspect
+import json
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cache
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
 from partita.lazy import later
 from partita.secret import Secret
@@ -35,8 +36,16 @@ class ConfigError(ValueError):
     """An option is unknown, missing, or has a value it must not have."""
 
 
-@dataclass(frozen=True, slots=True)
-class Option:
+def whole_names(table: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
+    """The values of a table of TOML, which reads `security.protocol` as a table in a table, by their whole names."""
+    for name, value in table.items():
+        if isinstance(value, Mapping):
+            yield from whole_names(value, f"{prefix}{name}.")
+        else:
+            yield prefix + name, value
+
+
+class Option(NamedTuple):
     """One option. Bounds are inclusive; `choices` are compared without case when `ignore_case`.
 
     `aliases` are names that other clients use for the same setting. A value of kind "secret" becomes a `Secret`.
@@ -96,118 +105,19 @@ def check_options(
     return values
 
 
-_ANSWERS = {
-    "both families of addresses are tried; leave it out": "broker_address_family",
-    "names are looked up for each connection; leave it out": "broker_address_ttl",
-    "versions are agreed with each broker; leave it out": (
-        "api_version api_version_auto_timeout_ms api_version_fallback_ms api_version_request"
-        " api_version_request_timeout_ms broker_version_fallback"
-    ),
-    "topics are given to subscribe() or send()": "topic topics",
-    "did you mean 'bootstrap_servers'?": "broker brokers servers hosts metadata_broker_list",
-    "give poll() a timeout instead": "consumer_timeout_ms",
-    "set the level of the logger 'partita' instead": "debug log_level",
-    "add a handler to the logger 'partita' instead": "log_cb log_connection_close log_queue log_thread_name",
-    "commit_done_only with done(record) does this": "enable_auto_offset_store",
-    "on_note(call) hears of events, metrics() gives numbers": (
-        "background_event_cb enabled_events error_cb stats_cb throttle_cb"
-    ),
-    "call metrics() when you want numbers": (
-        "metric_group_prefix metrics_enabled metrics_replace_on_conflict statistics_interval_ms"
-    ),
-    "the running loop is used; leave it out": "loop",
-    "poll() returns the records; loop over them": "consume_callback_max_messages consume_cb",
-    "give subscribe() a listener instead": "rebalance_cb",
-    "commit() answers for itself, commit_async() takes a callback": "default_offset_commit_callback offset_commit_cb",
-    "send() returns a future, with the record's place or its error": (
-        "delivery_report_only_error dr_cb dr_msg_cb produce_offset_report"
-    ),
-    "offsets are committed to the group; leave it out": (
-        "offset_store_method offset_store_path offset_store_sync_interval_ms"
-    ),
-    "the coordinator is asked for when it is needed; leave it out": "coordinator_query_interval_ms",
-    "did you mean 'enable_auto_commit'?": "auto_commit_enable",
-    "did you mean 'max_partition_fetch_bytes'?": "fetch_message_max_bytes",
-    "did you mean 'fetch_max_wait_ms'?": "fetch_wait_max_ms",
-    "did you mean 'retry_backoff_ms'?": "fetch_error_backoff_ms",
-    "did you mean 'max_poll_interval_ms'? Members rejoin within it": "rebalance_timeout_ms",
-    "members are of the type 'consumer', as Kafka's; leave it out": "group_protocol_type",
-    "fetch_buffer_max_bytes bounds what is fetched ahead": (
-        "fetch_queue_backoff_ms queued_max_messages_kbytes queued_min_messages"
-    ),
-    "fetch sessions are used where the broker has them; leave it out": "enable_incremental_fetch_sessions",
-    "share groups are not there yet": "share_acknowledgement_mode",
-    "only a producer takes it, and a consumer has one fetch under way to each node": (
-        "max_in_flight max_in_flight_requests_per_connection"
-    ),
-    "only a consumer has it; a broker creates a topic that is sent to if auto.create.topics.enable says so": (
-        "allow_auto_create_topics"
-    ),
-    "only a consumer has it": "client_rack",
-    "did you mean 'batch_size', in bytes?": "batch_num_messages max_batch_size",
-    "did you mean 'buffer_memory', in bytes?": "queue_buffering_max_kbytes",
-    "buffer_memory bounds the bytes that wait": (
-        "queue_buffering_backpressure_threshold queue_buffering_max_messages queuing_strategy"
-    ),
-    "did you mean 'linger_ms'?": "queue_buffering_max_ms sticky_partitioning_linger_ms",
-    "did you mean 'retries'?": "message_send_max_retries",
-    "did you mean 'delivery_timeout_ms'?": "message_timeout_ms",
-    "did you mean 'acks'?": "request_required_acks",
-    "did you mean 'compression_type'?": "compression_codec",
-    "did you mean 'compression_gzip_level', 'compression_lz4_level' or 'compression_zstd_level'?": "compression_level",
-    "did you mean 'max_request_size' of a producer?": "message_max_bytes",
-    "bytes are never copied by size; leave it out": "message_copy_max_bytes",
-    "a failed delivery stops the producer if it is transactional; leave it out": "enable_gapless_guarantee",
-    "did you mean 'partitioner_class'? It takes librdkafka's names, such as 'consistent_random'": "partitioner",
-    "did you mean 'partitioner_class'? It takes a function too": "msg_order_cmp partitioner_cb",
-    "did you mean 'request_timeout_ms'?": "socket_timeout_ms",
-    "did you mean 'receive_buffer_bytes'?": "socket_receive_buffer_bytes",
-    "did you mean 'send_buffer_bytes'?": "socket_send_buffer_bytes",
-    "did you mean 'socket_connection_setup_timeout_max_ms'?": "bootstrap_timeout_ms",
-    "fetch_max_bytes bounds what a broker sends; leave it out": "receive_message_max_bytes",
-    "reconnects are spread by 20 %, as Kafka's; leave it out": "reconnect_backoff_jitter_ms",
-    "sockets are set as Kafka's clients set them; leave it out": (
-        "socket_blocking_max_ms socket_keepalive_enable socket_max_fails socket_nagle_disable socket_options"
-    ),
-    "Partita opens its own sockets; leave it out": (
-        "closesocket_cb connect_cb kafka_client open_cb resolve_cb selector socket_cb"
-    ),
-    "proxies are not supported; connect to the brokers' own addresses": "proxy_url socks5_proxy",
-    "did you mean 'metadata_max_age_ms'?": (
-        "topic_metadata_propagation_max_ms topic_metadata_refresh_fast_cnt topic_metadata_refresh_fast_interval_ms"
-        " topic_metadata_refresh_interval_ms topic_metadata_refresh_sparse"
-    ),
-    "name the topics that you want, or a pattern, in subscribe()": "topic_blacklist",
-    "options of topics are options of the client here": "default_topic_conf",
-    "did you mean 'interceptor_classes'?": "interceptors plugin_library_paths",
-    "Partita has no such switch; leave it out": (
-        "builtin_features enable_random_seed internal_termination_signal opaque"
-    ),
-    "did you mean 'ssl_ca_pem'?": "ssl_ca",
-    "did you mean 'ssl_certificate_pem'?": "ssl_certificate",
-    "did you mean 'ssl_key_pem'?": "ssl_key",
-    "give an ssl_context with it instead": (
-        "https_ca_location https_ca_pem ssl_ca_certificate_stores ssl_certificate_verify_cb ssl_crl_location"
-        " ssl_crlfile ssl_curves_list ssl_engine_callback_data ssl_engine_id ssl_engine_location ssl_providers"
-        " ssl_sigalgs_list"
-    ),
-    "the ticket cache or the keytab of the environment is used (KRB5CCNAME, KRB5_CLIENT_KTNAME); leave it out": (
-        "sasl_kerberos_keytab sasl_kerberos_principal"
-    ),
-    "did you mean 'sasl_kerberos_service_name'? The host is the broker's": (
-        "sasl_kerberos_domain_name sasl_kerberos_name"
-    ),
-    "did you mean 'sasl_oauth_token_provider'?": (
-        "enable_sasl_oauthbearer_unsecure_jwt oauthbearer_token_refresh_cb sasl_oauthbearer_config"
-        " sasl_oauthbearer_metadata_authentication_type"
-    ),
-    "did you mean 'sasl_oauthbearer_jwt_retriever_class'? It chooses the grant": "sasl_oauthbearer_grant_type",
-    "did you mean 'sasl_oauthbearer_assertion_private_key_file'?": "sasl_oauthbearer_assertion_private_key_pem",
-    "did you mean 'sasl_oauthbearer_assertion_template_file'?": "sasl_oauthbearer_assertion_jwt_template_file",
-}
+def table_in(path: str) -> dict[str, Any]:
+    """Return the object of a JSON file of this package, which Python may run from a zip (`spark-submit --py-files`)."""
+    table: dict[str, Any] = json.loads(__spec__.loader.get_data(path))  # type: ignore[union-attr]  # a file's or a zip's loader
+    return table
 
-ELSEWHERE = {name: answer for answer, names in _ANSWERS.items() for name in names.split()}
-"""Options of librdkafka, aiokafka and kafka-python that no client here has, with their replacements."""
+
+@cache
+def elsewhere() -> dict[str, str]:
+    """Options of librdkafka, aiokafka and kafka-python that no client here has, with their replacements."""
+    table = table_in(f"{__file__.rpartition('options')[0]}other_clients.json")
+    return {name: answer for answer, names in table.items() for name in names.split()}
+
+
 _LIKE = 0.75
 
 
@@ -219,7 +129,7 @@ def nearest(name: str, known: Iterable[str], cutoff: float) -> list[str]:
 def unknown_option(spelled: str, known: Iterable[str]) -> str:
     """The message for an unknown name: what to do instead, or the nearest name that exists."""
     names, name = list(known), spelled.replace(".", "_")
-    if answer := ELSEWHERE.get(name):
+    if answer := elsewhere().get(name):
         return f"unknown option {spelled!r}; {answer}"
     longer = [one for one in names if one.startswith(f"{name}_")]
     near = longer if len(longer) == 1 else nearest(name, names, _LIKE)

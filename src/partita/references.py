@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 else:
     pathlib = later("pathlib")
 
-_REFERENCE = r"\$\{(env|file|dir):(?:([^}]*):)?([^}:]*)\}"
+REFERENCE = re.compile(r"\$\{(env|file|dir):(?:([^}]*):)?([^}:]*)\}")
 
 
 class UnresolvedReference(ValueError):
@@ -33,7 +33,7 @@ class UnresolvedReference(ValueError):
 
 def resolve(text: str) -> str:
     """The text with every reference replaced. Raises UnresolvedReference."""
-    return re.sub(_REFERENCE, _value, text) if "${" in text else text
+    return REFERENCE.sub(_value, text) if "${" in text else text
 
 
 def resolve_option(name: str, value: Any) -> Any:

@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 import unicodedata
-from dataclasses import dataclass, field
+from collections.abc import Mapping
 from enum import StrEnum
-from typing import Any
+from typing import Any, NamedTuple
 
 _UNSAFE_CATEGORIES = frozenset({"Cc", "Cs", "Zl", "Zp"})
 _BIDI = frozenset("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
 """Characters that change the direction of the text around them and so can hide what it says."""
 
 
-@dataclass(frozen=True, slots=True)
-class Note:
+class Note(NamedTuple):
     """A fact worth a log line or a metric; `kind` is one word, `fields` are for machines."""
 
     kind: str
     text: str
-    fields: dict[str, Any] = field(default_factory=dict)
+    fields: Mapping[str, Any] = {}
 
 
 def count(number: int, noun: str, plural: str = "") -> str:
@@ -64,6 +63,7 @@ class What(StrEnum):
     TOPICS_CHANGED = "subscribed topics changed"
     TOPIC_CREATED = "subscribed topic created"
     TOPIC_DELETED = "subscribed topic deleted"
+    SETTINGS_CHANGED = "settings of the group changed"
     CONVERTED = "group changed its protocol"
     LOADED_UNASSIGNED = "loaded in a generation without an assignment"
     LOADED_OVER_SIZE = "loaded with more members than group.max.size"

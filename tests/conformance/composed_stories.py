@@ -39,7 +39,7 @@ from support.broker.compositions import (
     facts,
 )
 from support.broker.secured import SecuredRaw
-from support.kafka.node import NEWER_TOPIC_OPTIONS, RELEASE, asked_release
+from support.kafka.node import NEWER_TOPIC_OPTIONS, asks_from
 
 VERSIONS_BEFORE = {0: 12, 1: 12, 3: 11, 8: 9, 9: 9, 24: 3}
 """The last version that names things in another way, besides the highest; OffsetFetch by id is version 10."""
@@ -119,7 +119,7 @@ def composed_story(family: Family) -> Story:
 
 def _comparable(told: set[Fact], *, complains_first: bool) -> list[str]:
     either = {ErrorCode.INVALID_REQUEST, ErrorCode.TOPIC_AUTHORIZATION_FAILED} if complains_first else set()
-    newer = NEWER_TOPIC_OPTIONS if asked_release() == RELEASE else ()
+    newer = NEWER_TOPIC_OPTIONS if not asks_from(4, 4) else ()
 
     def entry(fact: Fact) -> str:
         is_refused = dict(fact).get("error_code") in either

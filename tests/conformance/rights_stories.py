@@ -27,6 +27,7 @@ from partita.protocol.primitives import Message
 from partita.records.builder import build_batch
 from support.broker import everything
 from support.broker.secured import took
+from support.kafka.node import asks_from
 
 # Credentials
 
@@ -83,6 +84,9 @@ def credentials(side: Side) -> Seen:
 # ACLs
 
 
+NO_NETWORKS = ("", "10.0.0.0/33", "10/8", "10.0.0.0/255.0.0.0", "10.0.0.0/", "fe80::/129", "localhost/8")
+
+
 def acl_requests(side: Side) -> Seen:
     """SE-I01 to I15."""
     side.forbid_all()
@@ -106,6 +110,9 @@ def acl_requests(side: Side) -> Seen:
             for label, creations in created.items():
                 answer = admin.ask(CreateAclsRequest(creations=creations), version)
                 yield f"{label}, version {version}", [side.plain(result) for result in answer.results]
+        for host in NO_NETWORKS if asks_from(4, 4) else ():
+            answer = admin.ask(CreateAclsRequest(creations=[acl("User:a", 3, "t", host=host)]), 3)
+            yield f"SE-J08 host {host}", answer.results[0].error_code
         settle(admin)
         odd = {
             "type ANY": {"kind": 1}, "operation ANY": {"operation": 1}, "permission ANY": {"permission_type": 1},
@@ -166,7 +173,7 @@ def _code(answer: Any) -> tuple[int, bool]:
 # Decisions
 
 
-HOSTS = ("127.0.0.1", "127.0.0.2", "localhost", "127.0.0.0/8")
+HOSTS = ("127.0.0.1", "127.0.0.2", "localhost", *(("127.0.0.0/8",) if asks_from(4, 4) else ()))
 
 
 def decisions(side: Side) -> Seen:

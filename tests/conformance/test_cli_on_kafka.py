@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator, Sequence
 from itertools import count
+from pathlib import Path
 from typing import Any
 
 import confluent_kafka
@@ -281,3 +282,35 @@ def test_the_log_of_newer_groups_is_read(run: Run, kafka: KafkaNode, admin: Admi
         entries = [json.loads(line) for line in run("groups", "log", group, "--json").splitlines()]
         assert expected <= {entry["type"] for entry in entries}
         assert {entry["fault"] for entry in entries} == {""}
+
+
+STORY = """\
+# Members share on any Kafka; one closes, and a topic grows.
+topic play-T 2
+records play-T-0 5
+one join play-T heartbeat_interval_ms=200 metadata_max_age_ms=1000
+expect one owns play-T-0 play-T-1
+two join play-T heartbeat_interval_ms=200
+expect one owns play-T-0
+expect members one two
+two close
+expect one owns play-T-0 play-T-1
+one commit
+expect committed play-T-0 5
+add-partitions play-T 3
+expect one owns play-T-0 play-T-1 play-T-2
+one close
+expect one ended
+"""
+
+
+def test_a_story_plays_and_takes_back_what_it_made(kafka: KafkaNode, admin: Admin, tmp_path: Path) -> None:
+    file = tmp_path / "story.txt"
+    file.write_text(STORY)
+    done = CliRunner().invoke(cli, ["play", str(file), "--broker", kafka.bootstrap])
+    assert done.exit_code == 0, done.output
+    assert "play-T-2" in done.output
+    until(lambda: "play-T" not in {topic.name for topic in admin.list_topics()}, "its topic is gone")
+    file.write_text("# No.\ntopic play-T 1\nmove-coordinator\n")
+    refused = CliRunner().invoke(cli, ["play", str(file), "--broker", kafka.bootstrap])
+    assert "line 3: expected a verb for a broker, came 'move-coordinator'; no client can ask" in refused.output

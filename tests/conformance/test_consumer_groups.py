@@ -33,7 +33,7 @@ from partita.protocol.messages.offset_commit import (
     OffsetCommitRequestTopic,
 )
 from partita.protocol.messages.sync_group import SyncGroupRequest, SyncGroupRequestAssignment
-from support.kafka.node import KafkaNode
+from support.kafka.node import KafkaNode, asks_from
 
 APPLES, PEARS = TOPICS
 INTERVAL_S = 1.0
@@ -235,7 +235,6 @@ async def rebalance(player: Player) -> None:
     await player.delete()
     await player.beat("a", -1)
     await player.beat("b", -1)
-    await player.describe()
     await player.look()
     await player.delete()
     await player.delete()
@@ -307,7 +306,7 @@ async def converted_static(player: Player) -> None:
     metadata = encode_subscription(Subscription([APPLES]))
     member = await player.classic_join("", metadata, "i")
     await player.classic_sync(member, {member: [0, 1, 2]})
-    await player.join("n", instance_id="i")
+    await player.join("n", instance_id="i", server_assignor="uniform")
     await player.describe()
     await player.beat("n", 1, owned={APPLES: [0, 1, 2]})
     member = await player.classic_join("", metadata, "i")
@@ -318,23 +317,56 @@ async def converted_static(player: Player) -> None:
 
 async def by_pattern(player: Player) -> None:
     """T43, T46: a pattern that also matches an internal topic, which has had its id since a coordinator was found."""
-    await player.join("a", [], subscribed_topic_regex="(__consumer_offsets|pea.*)")
+    await player.join("a", [], subscribed_topic_regex="(__consumer_offsets|pea.*)", server_assignor="uniform")
     await player.rest()
     await player.beat("a", 1)
     await player.describe()
     await player.beat("a", -1)
-    await player.describe()
 
 
 async def nothing_named(player: Player) -> None:
     """T01, T22: members without topics, and with topics that do not exist."""
-    await player.join("a", [])
+    await player.join("a", [], server_assignor="uniform")
     await player.describe()
-    await player.join("b", ["plums"])
+    await player.join("b", ["plums"], server_assignor="uniform")
     await player.describe()
     await player.beat("b", -1)
     await player.beat("a", -1)
+
+
+async def emptied(player: Player) -> None:
+    """A group without members waits for no target: 4.4.0."""
+    await player.join("a")
+    await player.join("b")
+    await player.beat("a", -1)
     await player.describe()
+    await player.beat("b", -1)
+    await player.describe()
+    await player.join("c")
+    await player.describe()
+
+
+async def another_assignor(player: Player) -> None:
+    """Another preferred assignor is a new epoch: 4.4.0."""
+    await player.join("a", [])
+    await player.join("b", [], server_assignor="uniform")
+    await player.describe()
+    await player.join("c", [], server_assignor="uniform")
+    await player.rest()
+    await player.join("d", server_assignor="uniform")
+    await player.beat("d", 5, server_assignor="range")
+    await player.describe()
+
+
+async def converted_to_another_assignor(player: Player) -> None:
+    """U12 with another assignor than the group's: 4.4.0."""
+    metadata = encode_subscription(Subscription([APPLES]))
+    member = await player.classic_join("", metadata, "i")
+    await player.classic_sync(member, {member: [0, 1, 2]})
+    await player.join("n", instance_id="i")
+    await player.describe()
+    await player.classic_join("", metadata, "i")
+    await player.look()
 
 
 SCRIPTS: list[Script] = [
@@ -347,6 +379,7 @@ SCRIPTS: list[Script] = [
     converted_static,
     by_pattern,
     nothing_named,
+    *((emptied, another_assignor, converted_to_another_assignor) if asks_from(4, 4) else ()),
 ]
 
 

@@ -10,8 +10,8 @@ import pytest
 
 from partita import Admin, Consumer, Producer
 from partita.dashboard.models.accounts import Accounts
-from partita.dashboard.sources import Followers
 from partita.explain import Account
+from partita.observe.followers import Followers
 from partita.observe.observed import Observed
 from partita.observe.poll_cluster import ClusterPoller
 from support.clients.broker import until
@@ -75,4 +75,4 @@ async def looked(bootstrap: str, group: str) -> tuple[Observed, tuple[Account, .
     await poller.look()
     await followers.read_once()
     await poller.close()
-    return observed, Accounts(observed, followers.sources.facts_of).of(group)[1]
+    return observed, Accounts(observed, followers.facts_of).of(group)[1]

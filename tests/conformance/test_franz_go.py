@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
 import subprocess
 from pathlib import Path
 
 import pytest
 
 from partita import Broker
+from support.go_programs import go_program
 
 pytestmark = pytest.mark.conformance
 
@@ -19,25 +19,15 @@ MODULE = Path(__file__).parents[2] / "bench" / "peers" / "kfake"
 """A Go module that requires franz-go."""
 TESTS = "^(Test848RegexBrokerResolves|TestGroupSimple|TestGroupETL)$/^(848|range|sticky)$/^848"
 RECORDS = 1_000
-BUILD_LIMIT_S, LIMIT_S = 600, 120
+LIMIT_S = 120
 
 
 @pytest.fixture(scope="module")
 def program() -> Path:
-    """The package's tests as a program, built once from the published module into the user's cache."""
-    go = shutil.which("go", path=os.pathsep.join((os.environ.get("PATH", ""), "/usr/local/go/bin")))
-    if go is None:
-        pytest.skip("Go is needed to build franz-go's tests")
+    """The package's tests as a program."""
     version = re.search(r"twmb/franz-go (v\S+)", (MODULE / "go.mod").read_text())
     assert version is not None
-    cache = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "partita" / f"franz-go-{version[1]}"
-    built = cache / "kgo.test"
-    if not built.exists():
-        cache.mkdir(parents=True, exist_ok=True)
-        command = [go, "test", "-c", "-o", str(built), PACKAGE]
-        done = subprocess.run(command, cwd=MODULE, capture_output=True, text=True, timeout=BUILD_LIMIT_S)
-        assert done.returncode == 0, done.stderr[-2000:]
-    return built
+    return go_program(PACKAGE, version[1], "test", "-c", module=MODULE)
 
 
 @pytest.mark.partita(group_consumer_heartbeat_interval_ms=5_000, group_consumer_assignment_interval_ms=1_000)

@@ -20,6 +20,7 @@ from partita.spark.cluster.broker_link import link_to
 from partita.spark.cluster.cluster_lookups import ClusterLookups
 from partita.spark.planning.lookups import Committed
 from partita.spark.source import GroupSource
+from support.clients.exported import exported
 from support.kafka.node import KafkaNode, run_tool
 
 pytestmark = pytest.mark.conformance
@@ -27,7 +28,7 @@ pytestmark = pytest.mark.conformance
 TOOL = "org.apache.kafka.tools.consumer.group.ConsumerGroupCommand"
 CONSOLE = "org.apache.kafka.tools.consumer.ConsoleConsumer"
 TOPIC, PARTITIONS, RECORDS = "viewed", 3, 12
-GROUPS = ("by-java", "by-confluent", "by-partita", "by-spark")
+GROUPS = ("by-java", "by-confluent", "by-partita", "by-epochs", "by-spark")
 Row = dict[str, Any]
 
 
@@ -73,6 +74,13 @@ def _make_groups(bootstrap: str, alive: ExitStack) -> None:
     while len(ours.assignment()) < PARTITIONS:
         ours.poll(0.1)
     ours.commit({(TOPIC, 1): 2})
+    newer = alive.enter_context(
+        Consumer(bootstrap_servers=bootstrap, group_id="by-epochs", group_protocol="consumer", enable_auto_commit=False)
+    )
+    newer.subscribe([TOPIC])
+    while len(newer.assignment()) < PARTITIONS:
+        newer.poll(0.1)
+    newer.commit({(TOPIC, 2): 1})
     lookups = ClusterLookups(link_to({"bootstrap.servers": bootstrap}))
     lookups.commit("by-spark", {(TOPIC, 0): Committed(3, 0, "spark:delays:41")})
 
@@ -129,6 +137,19 @@ def test_lag_in_a_batch_and_in_a_stream_is_what_the_tool_says(bootstrap: str) ->
         assert found == expected
 
 
+def test_the_exporter_serves_the_lag_that_the_tool_prints(bootstrap: str) -> None:
+    rows = [row for row in told(bootstrap) if row["LAG"] is not None]
+    partitions, members = exported(bootstrap, GROUPS)
+    assert partitions == {(row["GROUP"], row["TOPIC"], row["PARTITION"]): int(row["LAG"]) for row in rows}
+    assert {group for group, *_ in partitions} == set(GROUPS)
+    expected: dict[tuple[str, ...], float] = {}
+    for row in rows:
+        if row["CONSUMER-ID"] is not None:
+            member = "desk" if row["GROUP"] == "by-partita" else row["CONSUMER-ID"]
+            expected[row["GROUP"], member] = expected.get((row["GROUP"], member), 0) + int(row["LAG"])
+    assert members == expected != {}
+
+
 def test_the_log_of_commits_ends_where_the_groups_are(bootstrap: str) -> None:
     committed = {(r["GROUP"], int(r["PARTITION"])): number(r["CURRENT-OFFSET"]) for r in told(bootstrap)}
     expected = {key: offset for key, offset in committed.items() if offset is not None}
@@ -148,7 +169,7 @@ def test_members_assignments_and_states_are_what_the_tool_says(bootstrap: str) -
     assert {name: row["memberCount"] for name, row in generations.items() if row["generation"]} == {
         name: int(row["#MEMBERS"]) for name, row in states.items() if name != "by-spark"
     }
-    live = ("by-confluent", "by-partita")
+    live = ("by-confluent", "by-partita", "by-epochs")
     expected = {
         row["CONSUMER-ID"]: (row["GROUP"], row["HOST"], row["CLIENT-ID"], int(row["#PARTITIONS"]))
         for row in told(bootstrap, "--members")
@@ -178,5 +199,9 @@ def test_rebalances_lead_from_one_logged_state_to_the_next(bootstrap: str) -> No
     assert [row["added"] for row in ours if row["added"]] in ([["desk"]], []), (
         "one static member, known by its own name"
     )
+    (first,) = [row for row in rows_of(bootstrap, "rebalances") if row["group"] == "by-epochs"]
+    assert (first["memberCount"], len(first["added"]), first["moved"], first["unassigned"]) == (1, 1, [], [])
+    (protocol,) = {row["protocol"] for row in states if row["group"] == "by-epochs"}
+    assert protocol == "consumer"
     kinds = {row["keyVersion"] for row in rows_of(bootstrap, "group_log")}
-    assert kinds >= {1, 2}
+    assert kinds >= {1, 2, 3, 5, 8}

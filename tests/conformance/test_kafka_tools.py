@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from partita import Broker, Consumer
+from partita import Broker, Consumer, Producer
 from support.clients.broker import fresh
-from support.kafka.node import NEWER_TOPIC_OPTIONS, RELEASE, KafkaNode, asked_release
+from support.kafka.node import NEWER_TOPIC_OPTIONS, KafkaNode, asks_from
 from support.kafka.tools import Output, Twins
 from support.producer.transaction_stories import await_markers
 
@@ -55,6 +55,34 @@ def consumed(twins: Twins, topic: str, group: str, *more: str) -> Output:
         *("--topic", topic, "--group", group, "--from-beginning", "--max-messages", "5"),
         *("--command-property", "group.protocol=classic", *more),
     )
+
+
+def test_features(twins: Twins) -> None:
+    refused = ("upgrade", "--feature", "transaction.version=9")
+    lower = ("downgrade", "--feature", "transaction.version=1")
+    higher = ("upgrade", "--feature", "transaction.version=2", "--feature", "group.version=1")
+    for words in (refused, lower, ("disable", "--feature", "group.version"), higher):
+        twins.same("FeatureCommand", *words)
+
+
+def test_subscriptions_to_client_metrics(twins: Twins) -> None:
+    name = fresh("subscription")
+    wanted = ("--metrics", "org.apache.kafka.producer.", "--interval", "1000", "--match", "client_id=x")
+    alter = ("--alter", "--name", name)
+    for words in (
+        (*alter, *wanted),
+        ("--describe",),
+        ("--list",),
+        (*alter, "--interval", "5"),
+        ("--delete", "--name", name),
+    ):
+        twins.same("ClientMetricsCommand", *words)
+
+
+def test_levels_of_loggers(twins: Twins) -> None:
+    for level in ("root=DEBUG", "nope=DEBUG", "root=INFO"):
+        words = ("--entity-type", "broker-loggers", "--entity-name", "1", "--alter", "--add-config", level)
+        twins.same("kafka.admin.ConfigCommand", *words)
 
 
 def test_topics(twins: Twins, topic: str) -> None:
@@ -189,7 +217,7 @@ def test_all_topic_configs(twins: Twins, topic: str) -> None:
         "--entity-name",
         topic,
     )
-    newer = NEWER_TOPIC_OPTIONS if asked_release() == RELEASE else ()
+    newer = NEWER_TOPIC_OPTIONS if not asks_from(4, 4) else ()
     kafka, partita = twins.both("kafka.admin.ConfigCommand", *words, "--entity-name", topic)
     assert (kafka.code, partita.code) == (0, 0)
     shown = [line for line in partita.lines if line.strip().partition("=")[0] not in newer]
@@ -205,8 +233,11 @@ def test_records_are_deleted(twins: Twins, filled: str, tmp_path: Path) -> None:
     assert len(twins.same("GetOffsetShell", "--topic", filled, "--time", "earliest").lines) == 2
 
 
-def test_log_directories(twins: Twins, filled: str) -> None:
-    arguments = ("--bootstrap-server", "BOOTSTRAP", "--describe", "--topic-list", filled)
+def test_log_directories(twins: Twins, topic: str) -> None:
+    for bootstrap in twins.bootstraps:
+        with Producer(bootstrap_servers=bootstrap) as producer:
+            producer.send(topic, "x", partition=0, timestamp=1).result(60)
+    arguments = ("--bootstrap-server", "BOOTSTRAP", "--describe", "--topic-list", topic)
     kafka, partita = (partition_sizes(output) for output in twins.both("LogDirsCommand", *arguments))
     assert partita == kafka
     assert sum(partita.values()) > 0
@@ -287,7 +318,8 @@ def test_what_the_broker_says_of_itself(twins: Twins) -> None:
         assert (output.code, len(output.lines)) == (0, 1)
     kafka, partita = twins.both("BrokerApiVersionsCommand", "--bootstrap-server", "BOOTSTRAP")
     served = {line for line in partita.lines if "UNSUPPORTED" not in line and "(" in line}
-    assert usable(served) - usable(kafka.lines) == set()
+    more = usable(served) - usable(kafka.lines)
+    assert all("Telemetry" in line for line in more), "Kafka serves these only with a plug-in that receives them"
 
 
 def usable(lines: Iterable[str]) -> set[str]:

@@ -16,6 +16,7 @@ from partita.protocol.messages.api_versions import ApiVersionsRequest
 from partita.protocol.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
 from partita.protocol.messages.delete_groups import DeleteGroupsRequest
 from partita.protocol.messages.describe_cluster import DescribeClusterRequest
+from partita.protocol.messages.describe_transactions import DescribeTransactionsRequest
 from partita.protocol.messages.find_coordinator import FindCoordinatorRequest
 from partita.protocol.messages.init_producer_id import InitProducerIdRequest
 from partita.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
@@ -165,7 +166,15 @@ def test_offsets_of_a_transaction(bootstraps: tuple[str, str]) -> None:
             answer = await side.until_ready(request, lambda answer: answer.topics[0].partitions[0].error_code)
             return ErrorCode(answer.topics[0].partitions[0].error_code)
 
+        nothing = TxnOffsetCommitRequest(
+            transactional_id="newest", group_id="simple", producer_id=producer.producer_id,
+            producer_epoch=producer.producer_epoch,
+        )  # fmt: skip
+        described = DescribeTransactionsRequest(transactional_ids=["newest"])
+        yield "no topics", (await side.ask(nothing)).topics
+        yield "not begun", (await side.ask(described)).transaction_states[0].transaction_state
         yield "no group", await commit("gone", "m", 5)
+        yield "begun", (await side.ask(described)).transaction_states[0].transaction_state
         yield "simple", await commit("simple")
         yield "simple, a member", await commit("simple", "m", 5)
         yield "member", await commit("members", MEMBER, epoch)

@@ -11,7 +11,6 @@ from partita.errors import (
     GroupIdNotFoundError,
     InvalidConfigError,
     InvalidTopicError,
-    InvalidUpdateVersionError,
     TopicAlreadyExistsError,
     UnknownTopicOrPartitionError,
 )
@@ -160,14 +159,7 @@ def test_a_transaction_is_terminated_by_force(kafka: KafkaNode, admin: Admin) ->
 
 
 def test_feature_levels_are_checked_and_set(admin: Admin) -> None:
-    before = admin.describe_features().finalized["group.version"]
-    admin.update_features({"group.version": before}, validate_only=True)
-    with pytest.raises(InvalidUpdateVersionError, match=r"group\.version"):
-        admin.update_features({"group.version": 99})
-    with pytest.raises(InvalidUpdateVersionError, match="downgrade"):
-        admin.update_features({"group.version": 0})
-    admin.update_features({"group.version": 0}, how="safe_downgrade", validate_only=True)
-    assert admin.describe_features().finalized["group.version"] == before
+    admin_calls.feature_levels_are_checked_and_set(admin)
 
 
 def test_dead_bootstrap_servers_first(kafka: KafkaNode) -> None:

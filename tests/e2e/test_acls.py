@@ -134,7 +134,7 @@ def test_what_is_no_acl_is_bad_input(run: Run, words: list[str], told: str) -> N
 
 def test_a_host_that_can_never_match_is_warned_of(run: Run) -> None:
     told = run("add", "--allow", "User:a", "--topic", "t", "--host", "example.com")
-    assert "host example.com is no address: this rule will never match" in told
+    assert "host example.com is no address and no network: this rule will never match" in told
 
 
 def test_refusals_are_among_the_notes() -> None:

@@ -7,7 +7,6 @@ from collections.abc import Iterator
 import pytest
 
 from partita import Admin, Broker
-from partita.errors import UnsupportedVersionError
 from support.clients import admin_calls
 
 
@@ -47,8 +46,7 @@ def test_a_transaction_is_terminated_by_force(admin: Admin, broker: Broker) -> N
     admin_calls.a_transaction_is_terminated_by_force(admin, broker.bootstrap)
 
 
-def test_a_broker_of_partita_does_not_change_features(admin: Admin) -> None:
-    with pytest.raises(UnsupportedVersionError):
-        admin.update_features({"group.version": 1})
+def test_feature_levels_are_checked_and_set(admin: Admin) -> None:
+    admin_calls.feature_levels_are_checked_and_set(admin)
     with pytest.raises(ValueError, match="how must be one of upgrade, safe_downgrade, unsafe_downgrade"):
         admin.update_features({"group.version": 1}, how="sideways")  # type: ignore[arg-type]  # that is the mistake

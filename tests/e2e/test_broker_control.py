@@ -542,3 +542,25 @@ def test_stopping_twice_and_starting_again(tmp_path: Path) -> None:
         raw.find("g")
         answer = raw.ask(commit_request("g", 1), 8)
         assert answer.topics[0].partitions[0].error_code == 0
+
+
+def test_rules_of_kcl_are_faults_or_none_of_them_is(broker: Broker) -> None:
+    rules = [
+        {"keys": ["produce"], "topic": "t", "error": "NOT_LEADER_OR_FOLLOWER", "count": 2},
+        {"keys": ["produce"], "topic": "t", "observe": True},
+    ]
+    failed, seen = broker.control.kcl_faults(rules)
+    broker.produce("t", "x")
+    assert (failed.hits, seen.hits) == (2, 3)
+    with pytest.raises(ControlError, match="rule 2: no field 'topik'"):
+        broker.control.kcl_faults([rules[0], {"topik": "t"}])
+    assert [each["fault"] for each in broker.control.faults()] == [seen.number]
+
+
+def test_rules_of_kcl_come_over_http_with_the_numbers_of_their_faults() -> None:
+    with Broker(admin_port=0) as served:
+        body = json.dumps({"rules": [{"error": "UNKNOWN_TOPIC_ID", "topic": "t"}, {"observe": True}]}).encode()
+        url = f"http://127.0.0.1:{served.admin_port}/control/kcl_faults"
+        asked = urllib.request.Request(url, body, {"Authorization": f"Bearer {served.admin_token}"}, method="POST")
+        with urllib.request.urlopen(asked) as answer:
+            assert json.load(answer) == {"ok": True, "result": [1, 2]}

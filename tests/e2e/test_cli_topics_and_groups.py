@@ -11,6 +11,7 @@ from click.testing import CliRunner
 
 from partita import Admin, Broker, Consumer
 from partita.cli.main import cli
+from support.broker.streams_application import AT_ONCE, StreamsApplication
 
 Run = Callable[..., str]
 """Runs one command; `stdin` is what it reads, `code` the exit code it must have."""
@@ -18,7 +19,7 @@ Run = Callable[..., str]
 
 @pytest.fixture
 def broker() -> Iterator[Broker]:
-    with Broker() as running:
+    with Broker(AT_ONCE) as running:
         yield running
 
 
@@ -151,6 +152,32 @@ def test_groups_are_described_and_managed(run: Run, broker: Broker) -> None:
     assert "has committed nothing for u" in run("groups", "delete-offsets", "g", "--topic", "u", code=1)
     assert run("groups", "delete", "g") == "deleted g\n"
     assert "there is no group 'g'" in run("groups", "describe", "g", code=1)
+
+
+def test_a_streams_group_is_described_with_topology_and_tasks(run: Run, broker: Broker) -> None:
+    run("topics", "create", "t", "-p", "2")
+    run("produce", "t", "--partition", "0", stdin="1\n2\n3\n")
+    run("produce", "t", "--partition", "1", stdin="4\n")
+    StreamsApplication(broker.bootstrap, "app", "t").join()
+    assert lines(run("groups", "list"))[1] == ["app", "Stable", "streams", "streams"]
+    assert lines(run("groups", "lag"))[1] == ["app", "Stable", "1", "2", "2", "0"]
+    head, topology, _, *rows = run("groups", "describe", "app").splitlines()
+    assert head.startswith("app  Stable, 1 member, streams protocol at epoch 3 (assignment 3, topology 1), coordinator")
+    assert topology == "  subtopology 0 reads t; keeps app-changelog"
+    assert [row.split()[:6] for row in rows] == [
+        ["t", "0", "1", "3", "2", "app-client"],
+        ["t", "1", "1", "1", "0", "app-client"],
+    ]
+    members = run("groups", "describe", "app", "--members")
+    assert all(word in members for word in ("process-1", "localhost:7000", "active 0(0,1)", "app-client"))
+    (group,) = json.loads(run("groups", "describe", "app", "--json"))
+    assert group["members"][0]["assignment"] == {"t": [0, 1]}
+    assert group["topology"][0]["changelog_topics"] == ["app-changelog"]
+    (look,) = json.loads(run("groups", "watch", "app", "--looks", "1", "--json"))["groups"]
+    assert (look["state"], list(look["members"].values())) == ("Stable", ["app-client"])
+    explained = run("groups", "why", "app")
+    assert "app-client joined: the group's first member." in explained
+    assert "Epoch 3 has 1 member for 2 partitions" in explained
 
 
 def test_a_reset_goes_through_a_file(run: Run, broker: Broker, tmp_path: Path) -> None:

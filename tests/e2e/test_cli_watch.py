@@ -43,6 +43,23 @@ def test_watch_shows_state_members_and_lag(broker: Broker) -> None:
     assert len(group["members"]) == 1
 
 
+def test_watch_says_from_the_log_why_a_group_rebalanced(broker: Broker) -> None:
+    words = ["groups", "watch", "readers", "-b", broker.bootstrap, "--every", "0.1", "--looks", "600", "--json"]
+    with Consumer(bootstrap_servers=broker.bootstrap, group_id="readers", client_id="one") as consumer:
+        consumer.subscribe(["numbers"])
+        while not consumer.assignment():
+            consumer.poll(timeout=0.1)
+        with subprocess.Popen(
+            [sys.executable, "-u", "-m", "partita.cli.main", *words], stdout=subprocess.PIPE
+        ) as popen:
+            assert popen.stdout is not None
+            assert json.loads(popen.stdout.readline())["news"] == []
+            consumer.close()
+            news = next(found for line in popen.stdout if (found := json.loads(line)["news"]))
+            popen.terminate()
+    assert news[0]["text"].endswith("one left, and the group is empty now")
+
+
 def test_watch_draws_without_a_terminal(broker: Broker) -> None:
     assert "no groups" in run("groups", "watch", "-b", broker.bootstrap, "--looks", "1")
 

@@ -88,6 +88,7 @@ def test_three_members_share_and_one_leaves(broker: Broker, strategy: str) -> No
         "bootstrap_servers": broker.bootstrap,
         "group_id": strategy,
         "partition_assignment_strategy": [strategy],
+        "heartbeat_interval_ms": 100,
     }
     members = [Consumer(**options) for _ in range(3)]
     for member in members:

@@ -294,6 +294,25 @@ def test_the_command_compares_prints_and_draws(tmp_path: Path) -> None:
     assert len(page.read_text()) < 300_000
 
 
+def test_a_comparison_that_is_interrupted_keeps_its_runs(tmp_path: Path) -> None:
+    require_zookeeper()
+    page = tmp_path / "page.html"
+    command = [
+        sys.executable, "-m", "partita.cli.main", "designs", "compare", "--members", "2", "--partitions", "4",
+        "--designs", "3", "--scenario", "join", "--scenario", "slow", "--json", "--html", str(page),
+    ]  # fmt: skip
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as running:
+        assert running.stdout is not None
+        assert running.stderr is not None
+        assert any("join, 2 members, design 3" in line for line in running.stderr)
+        running.send_signal(signal.SIGINT)
+        printed, said = running.stdout.read(), running.stderr.read()
+    assert running.returncode == 130
+    assert "ended after 1 of 2 runs" in said
+    assert [one["scenario"] for one in json.loads(printed)["runs"]] == ["join"]
+    assert "1 of 2 runs are missing" in page.read_text()
+
+
 def test_a_design_runs_until_ctrl_c_and_shows_what_a_kill_does() -> None:
     """Section 1: each member is a process that its user may kill; the lines name who takes over."""
     require_zookeeper()
@@ -315,6 +334,8 @@ def test_a_design_runs_until_ctrl_c_and_shows_what_a_kill_does() -> None:
         until("m00 is dead")
         until("m01 reads 0-3")
         until("each of the 4 partitions has one reader")
+        for partition in range(4):
+            assert until(f"/owners/run-0/{partition}").split()[3::2] == ["ephemeral", "m01-0"], "the node in ZooKeeper"
         running.send_signal(signal.SIGINT)
         running.stdout.read()
     assert running.returncode == 0

@@ -34,6 +34,7 @@ PAGES = (
     "consumer-protocol",
     "why-a-group-coordinator",
     "long-processing",
+    "work-queues",
     "arrow-to-pandas-polars-duckdb",
     "testing-with-partita",
     "migrating",

@@ -23,7 +23,6 @@ PROGRAMS = (
     Program(FIRST, "# the work", "billing", "orders", ("print(", "records"), (ORDERS, "seen.append"), is_long=False),
     Program(FIRST, "async def count", "report", "orders", ("found += 1", "record"), BOTH),
     Program(CONSUMER, "in range(20)", "orders", "orders", ("print(", "record"), again=1),
-    Program(CONSUMER, "async def read", "asyncio", "orders", ("found.append", "record"), ("in range(20)",), again=1),
     Program(LONG, "for record in consumer:", "loop", "jobs", WORK, (SETUP,)),
     Program(LONG, "consumer.pause()", "paused", "jobs", WORK, (SETUP,)),
     Program(LONG, "consumer.hold", "held", "jobs", WORK, (SETUP,)),

@@ -12,6 +12,7 @@ from click.testing import CliRunner
 from partita import Broker, Consumer
 from partita.cli.main import cli
 from partita.testing.plugin import BrokerFactory
+from support.broker.streams_application import AT_ONCE, StreamsApplication
 
 
 def join_and_leave(broker: Broker) -> None:
@@ -76,7 +77,39 @@ def test_a_trace_is_shown_as_lines_and_as_a_chart(partita_broker_factory: Broker
     assert not broker.running.trace.active
 
 
+def test_a_trace_of_a_kip_848_group_names_partitions_and_leaves_own_tools_out(partita_broker: Broker) -> None:
+    partita_broker.create_topics({"t": 2})
+    partita_broker.control.trace_group("g")
+    options = {"bootstrap_servers": partita_broker.bootstrap, "group_id": "g", "client_id": "reader"}
+    with Consumer(options, group_protocol="consumer") as one:
+        one.subscribe(["t"])
+        while len(one.assignment()) != 2:
+            one.poll(0.05)
+        described = CliRunner().invoke(cli, ["groups", "describe", "g", "-b", partita_broker.bootstrap])
+        assert described.exit_code == 0, described.output
+    notes = [note for note in partita_broker.notes() if note["note"] in ("GroupRequest", "GroupAnswer")]
+    assert {note["client_id"] for note in notes} == {"reader"}
+    beats = [note for note in notes if note["api"] == "ConsumerGroupHeartbeat"]
+    assert beats[0]["subscribed_topic_names"] == ["t"]
+    assert next(note["assignment"] for note in beats if note.get("assignment")) == ["t-0", "t-1"]
+    assert beats[-2]["member_epoch"] == -1, "it leaves"
+
+
 def test_without_a_control_endpoint_the_trace_says_how_to_get_one() -> None:
     result = CliRunner().invoke(cli, ["groups", "trace", "g", "--admin-port", "1"])
     assert result.exit_code == 1
     assert "start the broker with --admin-port 1" in result.output
+
+
+def test_a_trace_of_a_streams_group_has_tasks_and_statuses() -> None:
+    with Broker(AT_ONCE) as broker:
+        broker.create_topics({"t": 2})
+        broker.control.trace_group("g")
+        application = StreamsApplication(broker.bootstrap, "g", "t")
+        application.join()
+        application.leave()
+        answers = [note for note in broker.notes() if note.get("api") == "StreamsGroupHeartbeat" and "error" in note]
+        bumped = [note["protocol"] for note in broker.notes() if note["note"] == "GroupEpochBumped"]
+    assert answers[0]["status"] == ["Internal topics are missing: g-changelog"]
+    assert next(note["assignment"] for note in answers if note.get("assignment")) == ["0_0", "0_1"]
+    assert set(bumped) == {"streams"}

@@ -9,12 +9,16 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
 
 import pytest
 
 from partita import Consumer, Producer
+from partita.consumer.shell.waiting import BlockingWaiter, run_blocking
 from support.broker.process import BrokerProcess
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="Windows has no SIGSTOP")
@@ -120,3 +124,23 @@ with Consumer(bootstrap_servers=sys.argv[1], group_id="g", auto_offset_reset="ea
         _, errors = running.communicate(timeout=120)
     assert time.monotonic() - began < A_FEW_SECONDS
     assert "KeyboardInterrupt" in errors
+
+
+class InterruptedCondition(threading.Condition):
+    """Ctrl-C comes after the lock was given up for the wait, and before it is taken again."""
+
+    def wait(self, timeout: float | None = None) -> bool:
+        self.release()
+        raise KeyboardInterrupt
+
+
+@dataclass
+class InterruptedIo:
+    changed: threading.Condition
+    activity: int = 0
+
+
+def test_a_ctrl_c_while_a_lock_is_taken_again_is_seen_as_such() -> None:
+    io: Any = InterruptedIo(InterruptedCondition())
+    with pytest.raises(KeyboardInterrupt):
+        run_blocking(BlockingWaiter().wait(io, 0, 1.0))

@@ -6,7 +6,9 @@ import pytest
 from confluent_kafka import OFFSET_END, TIMESTAMP_CREATE_TIME, KafkaError, KafkaException, Producer, TopicPartition
 
 from partita import Broker
-from support.clients.broker import broker, fresh
+from partita.protocol.messages.alter_configs import AlterableConfig, AlterConfigsRequest, AlterConfigsResource
+from support.broker.raw import Raw
+from support.clients.broker import broker, fresh, until
 from support.clients.confluent import WITHIN_S, consumer, create, from_start, numbered, produce, read
 
 __all__ = ["broker"]
@@ -188,3 +190,18 @@ def test_a_second_producer_fences_the_first(broker: Broker) -> None:
     with consumer(broker, isolation_level="read_committed", auto_offset_reset="earliest") as source:
         source.subscribe([topic])
         assert [m.value() for m in read(source, 1)] == [b"second"]
+
+
+def test_metrics_that_a_client_pushes_are_on_the_metrics_page(broker: Broker) -> None:
+    settings = [AlterableConfig(name="metrics", value="*"), AlterableConfig(name="interval.ms", value="100")]
+    resource = AlterConfigsResource(resource_type=16, resource_name="all", configs=settings)
+    with Raw(broker.port) as raw:
+        assert raw.ask(AlterConfigsRequest(resources=[resource]), 2).responses[0].error_code == 0
+    producer = Producer({"bootstrap.servers": broker.bootstrap, "client.id": "pushing", "log_level": 0})
+    producer.produce(fresh("pushed"), b"x")
+    assert producer.flush(60) == 0
+
+    def is_shown() -> bool:
+        return any('client_id="pushing"' in name for name in broker.metrics())
+
+    until(is_shown, "the producer's metrics are on the page")

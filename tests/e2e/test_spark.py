@@ -11,9 +11,10 @@ from zipfile import ZipFile
 import pytest
 
 from partita import Consumer, Producer
+from partita.options import ConfigError
 from partita.registry import AvroSerializer, FolderRegistry, RegistryDeserializer
 from partita.registry.spark import decoded
-from partita.spark import session
+from partita.spark import read, session
 
 if TYPE_CHECKING:
     from pyspark.sql.types import StructType
@@ -224,6 +225,10 @@ def test_only_the_columns_asked_for_are_read(world: SparkWorld) -> None:
     world.produce(["one", "three"])
     found = world.read(columns="valueSize,keySize,leaderEpoch,offset")
     assert [tuple(row) for row in found.collect()] == [(3, None, 0, 0), (5, None, 0, 1)]
+    assert read(world.spark, world.options(), columns=["offset", "value"]).columns == ["offset", "value"]
+    assert len(read(world.spark, world.options()).columns) == 7
+    with pytest.raises(ConfigError, match=r"list of names, as in columns=\['key', 'offset'\], not 'offset'"):
+        read(world.spark, world.options(), columns="offset")
 
 
 def test_a_filter_on_the_timestamp_leaves_older_records_unread(world: SparkWorld) -> None:

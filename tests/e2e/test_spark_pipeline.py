@@ -65,7 +65,7 @@ otherwise = "drop"
 [[table]]
 name = "airlines"
 source = { subscribe = "airlines-NUMBER" }
-decode = { format = "json", schema = "code string, name string" }
+decode = { format = "csv", schema = "code string, name string", separator = ";" }
 [[transform]]
 name = "late"
 sql = "select name, delay, _offset from records join airlines on carrier = code where delay > 30"
@@ -90,7 +90,7 @@ def test_json_with_rules_a_side_table_and_dead_letters(world: SparkWorld, tmp_pa
     for topic in (world.topic, side, letters, copies):
         world.create(topic=topic)
     with Producer(bootstrap_servers=world.bootstrap) as producer:
-        producer.send(side, json.dumps({"code": "UA", "name": "United"}))
+        producer.send(side, 'UA;"United;Airlines"')
     world.produce(['{"carrier":"UA","delay":40}', "no json", '{"delay":50}', '{"carrier":"UA","delay":-3}',
                    '{"carrier":"UA","delay":5}'])  # fmt: skip
     text = pipeline_text(world, tmp_path, JSON.replace("NUMBER", str(world.number)).replace("FOLDER", str(tmp_path)))
@@ -98,13 +98,28 @@ def test_json_with_rules_a_side_table_and_dead_letters(world: SparkWorld, tmp_pa
     assert (report.rows, report.good, report.dead_letters) == (5, 2, 2)
     assert report.broken == {"no carrier": 1, "early": 1, "unreadable": 1}
     rows = world.spark.read.parquet(str(tmp_path / "late")).collect()
-    assert [(row["name"], row["delay"], row["_offset"]) for row in rows] == [("United", 40, 0)]
+    assert [(row["name"], row["delay"], row["_offset"]) for row in rows] == [("United;Airlines", 40, 0)]
     assert world.values(subscribe=copies) == ["40", "5"]
     found = world.read(subscribe=letters, includeHeaders="true").collect()
     told = {row.value.decode(): {h.key: h.value.decode() for h in row.headers} for row in found}
     assert told["no json"]["reason"] == "this is no JSON of the schema"
     assert told['{"delay":50}'] == {"reason": "no carrier", "topic": world.topic, "partition": "0", "offset": "2"}
     assert world.committed()[0][0] == 5
+
+
+def test_a_new_checkpoint_replaces_nothing_of_an_old_table(world: SparkWorld, tmp_path: Path) -> None:
+    world.create()
+    sink = f'[[sink]]\nformat = "parquet"\npath = "{tmp_path}/out"\n'
+    text = pipeline_text(world, tmp_path, f"{sink}[trigger]\navailable_now = true\n")
+    for values in (["a", "b"], ["c"]):
+        world.produce(values)
+        run(world, text)
+    world.produce(["d"])
+    run(world, text.replace("/checkpoint", "/another"))
+    rows = world.spark.read.parquet(str(tmp_path / "out"))
+    found = sorted((row["value"].decode(), row["batch"]) for row in rows.collect())
+    assert found == [("a", 0), ("b", 0), ("c", 1), ("d", 0)], "the group says where the new checkpoint goes on"
+    assert rows.select("query").distinct().count() == 2
 
 
 def test_avro_of_a_registry_and_a_rule_that_fails(world: SparkWorld, tmp_path: Path) -> None:
@@ -233,6 +248,12 @@ def test_the_command_line_plans_and_checks_without_spark(world: SparkWorld, tmp_
     for command, code in (("plan", 2), ("doctor", 1)):
         checked = CliRunner().invoke(cli, ["pipeline", command, str(file)])
         assert (checked.exit_code, "ssl.truststore.location: no such file: none" in checked.output) == (code, True)
+    file.write_text(f'{text}\n[[quality]]\nname = "q"\ncheck = "lenth(value) > 0"\n')
+    checked = CliRunner().invoke(cli, ["pipeline", "plan", "--sql", str(file)])
+    assert (checked.exit_code, "check of [[quality]] number 1" in checked.output) == (2, True), checked.output
+    file.write_text(text.replace(world.bootstrap, '127.0.0.1:1"\ndefault.api.timeout.ms = "500'))
+    checked = CliRunner().invoke(cli, ["pipeline", "plan", str(file)])
+    assert (checked.exit_code, "127.0.0.1:1" in checked.output) == (1, True), checked.output
     file.write_text("checkpoint = 1")
     assert CliRunner().invoke(cli, ["pipeline", "plan", str(file)]).exit_code == 2
 
@@ -244,12 +265,13 @@ def test_the_command_line_plans_and_checks_without_spark(world: SparkWorld, tmp_
         ('[[quality]]\nname = "q"\ncheck = "vallue > 1"', r"check of \[\[quality\]\] number 1: .*`vallue`"),
         ('[[quality]]\nname = "q"\ncheck = "value >"', r"check of \[\[quality\]\] number 1: \[PARSE_SYNTAX"),
         ('[[transform]]\nname = "t"\nsql = "select x from records"', r"sql of \[\[transform\]\] number 1: .*`x`"),
-        ('[[transform]]\nname = "t"\nsql = "select * from recods"', r"number 1: \[TABLE_OR_VIEW_NOT_FOUND\].*`recods`"),
+        ('[[transform]]\nname = "t"\nsql = "select * from recods"', "number 1 reads 'recods'; did you mean 'records'"),
         ('[[transform]]\nname = "t"\nsql = "select 1 as n"\n[[sink]]\ntable = "t"\nformat = "topic"\ntopic = "o"',
          r"\[\[sink\]\] number 2: the table needs a column value; it has n"),
     ],
 )  # fmt: skip
 def test_wrong_sql_is_named_before_anything_is_read(world: SparkWorld, tmp_path: Path, rest: str, said: str) -> None:
+    world.create()
     file = pipeline_text(world, tmp_path, f'[[sink]]\nformat = "console"\n{rest}\n')
     with pytest.raises(ConfigError, match=said):
         start(world.spark, parse(file, "p"))
@@ -283,6 +305,9 @@ def test_the_cause_of_a_failure_is_ours_or_the_innermost_of_java() -> None:
     assert cause_of(f"{told}{java}{inner}") == "Mkdirs failed"
     assert cause_of(told + java) == "Job aborted"
     assert cause_of("  one\ntwo") == "one"
+    python = "prepareForTriggerAvailableNow: Traceback (most recent call last):\n  File x\n    y\n"
+    failure = f"{told}{python}partita.errors.KafkaError: no answer\n\n\tat org.a.B(C.java)\n"
+    assert cause_of(failure) == "KafkaError: no answer"
 
 
 def test_the_files_of_the_page_are_right() -> None:

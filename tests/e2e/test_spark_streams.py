@@ -128,6 +128,25 @@ def test_a_session_of_ones_own_that_ends_right_after_its_query_leaves_no_lag(wor
     assert world.committed() == {0: (2, "spark:r:0")}
 
 
+def test_a_query_that_leaves_columns_unread_is_told_so(world: SparkWorld, caplog: pytest.LogCaptureFixture) -> None:
+    world.create()
+    world.produce("ab")
+
+    def told(query_name: str, *expressions: str, **options: str) -> list[str]:
+        caplog.clear()
+        with caplog.at_level("INFO", "partita.spark"):
+            rows = world.stream(**options).selectExpr(*expressions)
+            writer = rows.writeStream.format("noop").queryName(query_name).trigger(availableNow=True)
+            assert writer.option("checkpointLocation", Collector().checkpoint).start().awaitTermination(180)
+        return [text.partition(" uses ")[2] for text in caplog.messages if f"query {query_name} uses" in text]
+
+    assert told("one", "offset + 1") == [
+        "1 of the 7 columns that it reads; columns=offset would read only what it needs"
+    ]
+    assert told("pruned", "offset + 1", columns="offset") == []
+    assert told("all", "*") == []
+
+
 def test_once_reads_everything_in_one_batch(world: SparkWorld) -> None:
     world.create()
     world.produce("abc")

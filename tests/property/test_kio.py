@@ -11,7 +11,10 @@ from kio.serial import entity_reader, entity_writer
 from support.every_case import every_case
 from support.vectors.schemas import Described, described
 
-NEWER_THAN_KIO = {"ApiVersions": 5, "DeleteGroups": 3, "TxnOffsetCommit": 6}
+NEWER_THAN_KIO = {
+    "ApiVersions": 5, "DeleteGroups": 3, "StreamsGroupDescribe": 1, "StreamsGroupHeartbeat": 1,
+    "StreamsGroupTopologyDescriptionUpdate": 0, "TxnOffsetCommit": 6,
+}  # fmt: skip
 """The first version that kio does not know, of APIs that have one. Its messages and error codes end with Kafka 4.3."""
 VERSIONS = [
     (message, version)

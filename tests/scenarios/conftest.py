@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from support import scenario_text
+from partita.play import text
 
 WORLDS = {"consumer": "support.consumer.text", "group": "support.group.world"}
 """Folder -> module whose `new_runner()` makes a world and returns what runs commands in it."""
@@ -27,19 +27,17 @@ def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> ScenarioFi
 class ScenarioFile(pytest.File):
     def collect(self) -> Iterator[pytest.Item]:
         new_runner = importlib.import_module(WORLDS[self.path.parent.name]).new_runner
-        scenarios = scenario_text.read(self.path)
+        scenarios = text.read(self.path.read_text())
         if self.config.getoption("--rewrite", default=False):
             outputs = [scenario.run(new_runner()) for scenario in scenarios]
-            self.path.write_text(scenario_text.render(scenarios, outputs))
-            scenarios = scenario_text.read(self.path)
+            self.path.write_text(text.render(scenarios, outputs))
+            scenarios = text.read(self.path.read_text())
         for scenario in scenarios:
             yield ScenarioItem.from_parent(self, name=scenario.name, scenario=scenario, new_runner=new_runner)
 
 
 class ScenarioItem(pytest.Item):
-    def __init__(
-        self, *, scenario: scenario_text.Scenario, new_runner: Callable[[], scenario_text.Runner], **kwargs: object
-    ) -> None:
+    def __init__(self, *, scenario: text.Story, new_runner: Callable[[], text.Runner], **kwargs: object) -> None:
         super().__init__(**kwargs)  # type: ignore[arg-type]  # pytest's own arguments, passed on
         self.scenario = scenario
         self.new_runner = new_runner

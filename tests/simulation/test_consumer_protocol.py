@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from partita.assignors.server_side import UniformAssignor
+from partita.assignors.sticky import UniformAssignor
 from partita.broker.groups.reply_gate import ReplyGate
 from partita.consumer.group.reconciliation import Reconciliation
 from partita.group.consumer_group import change, conversion, heartbeat, leaving, outcomes, timers
@@ -124,7 +124,7 @@ def heartbeats_restart_no_session(patch: pytest.MonkeyPatch) -> None:
     right = timers.start_session
 
     def wrong(turn: Any, group_id: str, member: Any, **given: Any) -> None:
-        if member.member_id not in turn.state.timers_of(group_id).sessions:
+        if member.member_id not in turn.state.consumers[group_id].sessions:
             right(turn, group_id, member, **given)
 
     patch.setattr(timers, "start_session", wrong)
@@ -235,7 +235,8 @@ def test_the_page_shows_what_rebalances_move() -> None:
     tool = run_path(str(Path(__file__).parents[2] / "tools" / "moves.py"))
     written = tool["PAGE"].read_text()
     assert written == tool["page"](written), "run: python tools/moves.py"
-    rows = [line.split("|")[1:-1] for line in written.splitlines() if line.startswith(("| a member", "| rolling"))]
+    table = written.partition("<!-- end")[0]
+    rows = [line.split("|")[1:-1] for line in table.splitlines() if line.startswith(("| a member", "| rolling"))]
     assert len(rows) == 12
     assert {row[1].strip().partition(" ")[0] for row in rows if row[3].strip() != "0"} == {"classic,"}
     assert all("eager" in row[1] for row in rows if row[3].strip() != "0")

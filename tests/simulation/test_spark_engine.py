@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Callable, Mapping
 
 import pytest
@@ -14,7 +15,7 @@ from partita.spark.planning.lookups import CommitRefused, Committed
 from partita.spark.planning.offsets import decode, encode
 from partita.spark.planning.planner import RangeTask
 from partita.spark.planning.starts import DataLossError, SourceError
-from partita.spark.planning.stream_core import StreamCore
+from partita.spark.planning.stream_core import FORGET_AFTER_MS, StreamCore
 from partita.spark.settings.options import parse_source
 from partita.spark.settings.positions import TopicPartition
 from support.clock import ManualClock
@@ -384,6 +385,61 @@ def test_a_topic_deleted_for_good_does_not_slow_every_trigger() -> None:
     assert cluster.looks - looks < 30
 
 
+@pytest.mark.parametrize("group", [{}, COMMIT])
+def test_a_year_of_daily_topics_keeps_the_offset_small_and_reads_nothing_twice(group: dict[str, str]) -> None:
+    cluster = MemoryCluster()
+    world = World(cluster, subscribePattern="day-.*", failOnDataLoss="false", **group)
+    sizes = []
+    for day in range(365):
+        cluster.create(f"day-{day}", 2, 0, 3)
+        cluster.topics.pop(f"day-{day - 3}", None)
+        # Kafka's coordinator forgets the offsets of a deleted topic.
+        for offsets in cluster.groups.values():
+            for key in [key for key in offsets if key[0] not in cluster.topics]:
+                del offsets[key]
+        if day == 200:
+            cluster.create("day-100", 4)
+        world.engine.run()
+        sizes.append(len(world.engine.checkpoint.offsets[max(world.engine.checkpoint.offsets)]))
+        world.clock.advance(24 * FORGET_AFTER_MS)
+    written = Counter((f"day-{d}", p, o) for d in range(365) for p, end in enumerate((2, 0, 3)) for o in range(end))
+    # An old name that came back is another topic.
+    written += Counter(("day-100", 0, offset) for offset in range(4))
+    assert Counter(world.engine.sink.written) == written
+    assert max(sizes) < 600, max(sizes)
+    world.check_texts()
+
+
+def test_a_topic_that_is_only_hidden_keeps_its_place_however_long_that_takes() -> None:
+    cluster = cluster_of(10)
+    cluster.create("b", 5)
+    world = World(cluster, subscribePattern="a|b", failOnDataLoss="false")
+    world.engine.run()
+    for _ in range(5):
+        cluster.hidden_looks = {"b": 99}
+        cluster.produce("a", 0, 1)
+        world.engine.run()
+        world.clock.advance(2 * FORGET_AFTER_MS)
+    cluster.hidden_looks = {}
+    cluster.produce("b", 0, 2)
+    world.engine.run()
+    assert sorted(world.engine.sink.written, key=str) == sorted(cluster.records(), key=str)
+
+
+def test_a_topic_asked_for_by_name_keeps_its_place_when_it_is_deleted() -> None:
+    """A restart would refuse it as one that never was there."""
+    cluster = cluster_of(10)
+    cluster.create("b", 5)
+    world = World(cluster, subscribe="a,b", failOnDataLoss="false")
+    world.engine.run()
+    del cluster.topics["b"]
+    for _ in range(3):
+        cluster.produce("a", 0, 1)
+        world.engine.run(Trigger.STEPS)
+        world.clock.advance(2 * FORGET_AFTER_MS)
+    assert world.batches() == [15, 1, 1, 1]
+
+
 def test_a_checkpoint_of_sparks_own_connector_is_continued() -> None:
     """findings/spark.md 4: whoever changed .format() of a running stream lost the place."""
     world = World(cluster_of(20, 4))
@@ -403,6 +459,17 @@ def test_new_partitions_and_new_topics_start_at_the_earliest() -> None:
     world.cluster.create("b", 4)
     world.engine.run()
     assert world.batches() == [0, 6]
+
+
+def test_a_start_before_now_is_taken_once_and_at_the_end_where_nothing_is_so_young() -> None:
+    world = World(cluster_of(30, 4), startingOffsets="", startingTimestamp="-100ms")
+    del world.options["startingOffsets"]
+    world.clock = ManualClock(wall_ms=295)  # record i has timestamp 10 * i
+    world.engine.run()
+    world.clock.advance(1000)
+    world.cluster.produce("a", 1, 2)
+    world.engine.run()
+    assert world.engine.sink.written == [("a", 0, o) for o in range(20, 30)] + [("a", 1, 4), ("a", 1, 5)]
 
 
 def test_a_topic_added_to_subscribe_must_exist() -> None:

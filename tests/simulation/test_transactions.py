@@ -59,6 +59,12 @@ def test_once_healed_every_transaction_ends_and_is_whole(seed: int) -> None:
     assert verdict.broken is None, _told(verdict)
 
 
+def test_a_late_end_of_an_old_client_may_end_its_next_transaction() -> None:
+    """KIP-890: before version 2 of transactions no broker can tell, and so no rule is broken."""
+    verdict = simulate_transactions(50083, liveness=True, minutes=2)
+    assert verdict.broken is None, _told(verdict)
+
+
 def test_seeds_reach_every_fault_and_every_version() -> None:
     plans = [draw(Dice(f"partita transactions {seed} True")) for seed in range(60)]
     assert {kind for plan in plans for kind, _ in plan.faults} == set(KINDS)

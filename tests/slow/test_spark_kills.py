@@ -11,15 +11,23 @@ from typing import Any
 import pytest
 
 pytestmark = pytest.mark.spark
-TOOL = Path(__file__).resolve().parent.parent.parent / "tools" / "spark_kills.py"
+TOOLS = Path(__file__).resolve().parent.parent.parent / "tools"
+PLACES = pytest.mark.parametrize("place", [("--cluster",), ("--connect",)], ids=["cluster", "connect"])
+"""A standalone cluster whose executors are killed; a Connect server, which is killed as the driver."""
+
+
+def run(tool: str, *options: str) -> dict[str, Any]:
+    """The figures of a tool that found nothing wrong."""
+    command = [sys.executable, str(TOOLS / tool), "--seed", "3", *options]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=600, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    figures: dict[str, Any] = json.loads(done.stdout)
+    return figures
 
 
 def killed(*options: str) -> dict[str, Any]:
     """The figures of four rounds, one of each kind."""
-    command = [sys.executable, str(TOOL), "--rounds", "4", "--seed", "3", *options]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=600, check=False)
-    assert done.returncode == 0, done.stdout + done.stderr
-    figures: dict[str, Any] = json.loads(done.stdout)
+    figures = run("spark_kills.py", "--rounds", "4", *options)
     assert figures["kills"] == {"driver": 1, "source": 1, "worker": 1, "broker": 1}
     return figures
 
@@ -36,3 +44,28 @@ def test_a_query_that_shares_its_group_is_killed_and_every_record_reaches_one_of
     figures = killed("--group-mode", "member")
     assert figures["read by the consumer"] > 0
     assert (figures["lost by the stream"], figures["duplicates not allowed"], figures["strangers"]) == (0, 0, 0)
+
+
+def test_a_query_on_a_share_group_is_killed_and_every_record_reaches_the_files() -> None:
+    """Issue 32, item 5: nothing is lost over kills of driver, source, worker and broker; records may come again."""
+    figures = killed("--group-mode", "share")
+    assert figures["acknowledged"] == figures["log"] > 0
+    assert (figures["lost by the stream"], figures["not read yet"], figures["strangers"]) == (0, 0, 0)
+
+
+@PLACES
+def test_a_query_that_shares_its_group_is_killed_where_its_driver_is_elsewhere(place: tuple[str, ...]) -> None:
+    """Issue 31, item 8: nothing is lost; only what was under way at a kill is read twice."""
+    what = ["driver", "executor"] if "--cluster" in place else ["driver"]
+    kinds = [word for kind in what for word in ("--what", kind)]
+    figures = run("spark_kills.py", "--rounds", "2", "--group-mode", "member", *kinds, *place)
+    assert figures["kills"] == {kind: 2 // len(what) for kind in what}
+    assert (figures["lost by the stream"], figures["duplicates not allowed"], figures["strangers"]) == (0, 0, 0)
+
+
+@PLACES
+def test_a_sink_that_writes_exactly_once_is_killed_where_its_driver_is_elsewhere(place: tuple[str, ...]) -> None:
+    """Issue 31, item 8: executors, workers and drivers die, and every number is there once."""
+    figures = run("exactly_once_rounds.py", "--rounds", "3", "--minutes", "2", *place)
+    assert (figures["lost"], figures["twice"]) == (0, 0)
+    assert figures["written"] > 0 < figures["rounds"]

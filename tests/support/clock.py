@@ -21,3 +21,7 @@ class ManualClock:
             raise ValueError(f"a clock cannot go back; advance by 0 ms or more, not {ms}")
         self._now = Now(self._now.mono_ms + ms, self._now.wall_ms + ms)
         return self._now
+
+    def set_wall_back(self, ms: int) -> None:
+        """Set the wall clock back by `ms`."""
+        self._now = self._now._replace(wall_ms=self._now.wall_ms - ms)

@@ -16,12 +16,17 @@ TOGETHER = {
     "tests/e2e/test_spark_streams.py": "tests/e2e/test_spark.py",
     "tests/e2e/test_spark_docs.py": "tests/e2e/test_spark_shared.py",
     "tests/e2e/test_spark_pipeline.py": "tests/e2e/test_spark_shared.py",
+    "tests/e2e/test_spark_typed.py": "tests/e2e/test_spark_shared.py",
 }
 """Files that go to the worker of another, after it: a session of Spark takes longer to start than most tests in it.
 
 Two sessions, since all that is done in one would take longer than the rest of the suite.
 """
 LONGEST = (
+    "tests/conformance/test_avro_of_spark.py",  # not long; but only the first session of a process takes its jar
+    "tests/conformance/test_why_incidents.py",
+    "tests/conformance/test_spark_versions.py",
+    "tests/conformance/test_other_releases.py",
     "tests/e2e/test_spark",
     "tests/e2e/test_designs",
     "tests/e2e/test_consumer_stories.py",

@@ -73,6 +73,19 @@ def test_a_larger_purpose_serves_a_smaller_one(project: Path, monkeypatch: pytes
         assert prepare(project, purpose, Installer()) == []
 
 
+def test_an_environment_without_pip_gets_one_when_nothing_else_installs(
+    project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    prepare(project, "taste", Installer())
+    monkeypatch.setenv("PATH", "")
+    monkeypatch.setattr(bootstrap, "pip_serves_others", lambda: False)
+    installer = Installer()
+    prepare(project, "docs", installer)
+    python = str(project / ".venv" / "bin" / "python")
+    assert installer.commands[0] == [python, "-m", "ensurepip", "--default-pip"]
+    assert {command[0] for command in installer.commands} == {python}
+
+
 def test_a_new_purpose_keeps_what_is_compiled(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CC", "cc")
     prepare(project, "test", Installer())

@@ -78,8 +78,20 @@ def test_a_strike_that_finds_no_victim_says_so(monkeypatch: pytest.MonkeyPatch) 
     assert spark_kills.victim_of("worker", Workers(), Random(1)) is None
 
 
-def test_a_source_is_a_victim_always_and_a_worker_only_when_it_works(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert spark_kills.victim_of("source", Workers([], [7]), Random(1)) == 7
+def test_sources_and_executors_are_victims_always_and_a_worker_only_when_it_works(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for what in ("source", "executor"):
+        assert spark_kills.victim_of(what, Workers([], [7]), Random(1)) == 7
     assert not spark_kills.is_at_work(-1), "no such process"
     monkeypatch.setattr(spark_kills, "is_at_work", lambda pid: pid == 9)
     assert spark_kills.victim_of("worker", Workers([8], [8, 9]), Random(1)) == 9
+
+
+def test_executors_can_be_killed_on_a_cluster_only(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys, "argv", ["spark_kills.py", "--what", "executor"])
+    with pytest.raises(SystemExit):
+        spark_kills.main()
+    assert "give --cluster" in capsys.readouterr().err

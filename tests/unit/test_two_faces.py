@@ -17,7 +17,17 @@ from unittest.mock import Mock, create_autospec
 
 import pytest
 
-from partita import Admin, AsyncAdmin, AsyncConsumer, AsyncProducer, Broker, Consumer, Producer
+from partita import (
+    Admin,
+    AsyncAdmin,
+    AsyncConsumer,
+    AsyncProducer,
+    AsyncShareConsumer,
+    Broker,
+    Consumer,
+    Producer,
+    ShareConsumer,
+)
 from support.every_case import every_case
 
 
@@ -38,6 +48,7 @@ class Faces:
 
 FACES = (
     Faces(Consumer, AsyncConsumer),
+    Faces(ShareConsumer, AsyncShareConsumer, other_parameters={"work": "a handler is a coroutine function there"}),
     Faces(
         Producer,
         AsyncProducer,
@@ -57,6 +68,14 @@ FACES = (
 
 
 EACH = [pytest.param(face, id=face.__name__) for faces in FACES for face in (faces.blocking, faces.asyncio)]
+
+
+KINDS = [kind for faces in FACES for kind in (faces.asyncio, faces.blocking)]
+
+
+def made(face: Any, bootstrap: str = "127.0.0.1:1") -> Any:
+    group = {"group_id": "g"} if issubclass(face, ShareConsumer | AsyncShareConsumer) else {}
+    return face(bootstrap_servers=bootstrap, **group)
 
 
 def calls(face: type) -> set[str]:
@@ -127,7 +146,7 @@ def test_calls_that_do_not_wait_are_one_function_and_the_others_are_awaited_on_o
 @pytest.mark.parametrize("face", EACH)
 def test_every_call_stands_on_the_class(face: Any) -> None:
     """Finding D5: 24 calls of a consumer were attributes of its instances."""
-    client = face(bootstrap_servers="127.0.0.1:1")
+    client = made(face)
     assert not [name for name in vars(client) if not name.startswith("_")]
     assert dict(inspect.getmembers(client)).keys() >= functions(face)
     assert all(inspect.getdoc(getattr(face, name)) for name in calls(face))
@@ -154,9 +173,9 @@ def test_a_subclass_and_a_patch_may_stand_before_every_call(face: Any, monkeypat
 
     names = sorted(functions(face))
     derived = type("Derived", (face,), {name: instead(name) for name in names})
-    client = derived(bootstrap_servers="127.0.0.1:1")
+    client = made(derived)
     assert all(callable(getattr(super(derived, client), name)) for name in names)
-    patched = face(bootstrap_servers="127.0.0.1:1")
+    patched = made(face)
     for name in names:
         monkeypatch.setattr(face, name, instead(name))
         getattr(client, name)()
@@ -165,28 +184,28 @@ def test_a_subclass_and_a_patch_may_stand_before_every_call(face: Any, monkeypat
     monkeypatch.undo()
 
 
-@pytest.mark.parametrize("kind", [Admin, AsyncAdmin, AsyncConsumer, AsyncProducer, Consumer, Producer])
+@pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("copied", [pickle.dumps, copy.copy])
 def test_a_client_is_not_pickled_and_the_message_says_what_to_do(kind: type, copied: Callable[[Any], Any]) -> None:
     """Users meet this when a function that is sent to another process uses a client."""
-    client = kind(bootstrap_servers="127.0.0.1:1")
+    client = made(kind)
     with pytest.raises(TypeError, match=f"a {kind.__name__} cannot be pickled or copied: .* make a {kind.__name__} "):
         copied(client)
 
 
-@pytest.mark.parametrize("kind", [Admin, AsyncAdmin, AsyncConsumer, AsyncProducer, Consumer, Producer])
+@pytest.mark.parametrize("kind", KINDS)
 def test_looking_at_a_client_raises_nothing(kind: type) -> None:
     """Clients, D5: `inspect.getmembers(producer)` raised TransactionMisuseError."""
-    client = kind(bootstrap_servers="127.0.0.1:1")
+    client = made(kind)
     assert inspect.getmembers(client)
-    if kind in (Admin, Consumer, Producer):
+    if kind in (Admin, Consumer, Producer, ShareConsumer):
         client.close()
         assert inspect.getmembers(client)
-        with Broker() as broker, kind(bootstrap_servers=broker.bootstrap) as used:
+        with Broker() as broker, made(kind, broker.bootstrap) as used:
             assert inspect.getmembers(used)
 
 
-@pytest.mark.parametrize("kind", [Admin, AsyncAdmin, AsyncConsumer, AsyncProducer, Consumer, Producer])
+@pytest.mark.parametrize("kind", KINDS)
 def test_each_call_has_one_name(kind: type) -> None:
     """Clients, 4: `begin` beside `begin_transaction` made every reader ask for the difference."""
     names = functions(kind)

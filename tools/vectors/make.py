@@ -32,9 +32,10 @@ MADE = (
     "acls.jsonl.gz", "security.jsonl", "transaction-log-written.jsonl", "transaction-moves.jsonl.gz",
     "assignors-cooperative-sticky.jsonl.gz", "assignors-range.jsonl.gz", "assignors-roundrobin.jsonl.gz",
     "assignors-server-range.jsonl.gz", "assignors-server-simple.jsonl.gz", "assignors-server-uniform.jsonl.gz",
-    "assignors-sticky.jsonl.gz", "record-batches.jsonl.gz",
+    "assignors-sticky.jsonl.gz", "record-batches.jsonl.gz", "streams.jsonl.gz",
     "configs.json", "consumer-protocol.jsonl", "coordinator-hash.jsonl", "errors.json", "group-log.jsonl",
-    "layouts.jsonl.gz", "messages.jsonl.gz", "murmur2.jsonl", "schema.json", "transaction-log.jsonl",
+    "layouts.jsonl.gz", "messages.jsonl.gz", "murmur2.jsonl", "schema.json",
+    "share-log.jsonl", "transaction-log.jsonl",
 )  # fmt: skip
 """The files that the programs beside this one can ask."""
 BY_MEASURE = ("assignors-server-uniform", "assignors-server-simple")
@@ -61,7 +62,10 @@ def class_path(release: str) -> str:
 
 
 def fitted(sources: Sequence[Path], jars: Sequence[str], folder: Path) -> list[Path]:
-    """Copies of the sources whose imports name the packages of this release: Kafka moves classes between packages."""
+    """Copies of the sources whose imports name the packages of this release: Kafka moves classes between packages.
+
+    A source that asks a class which the release does not have is left out.
+    """
     packages: dict[str, set[str]] = defaultdict(set)
     for jar in jars:
         for entry in zipfile.ZipFile(jar).namelist():
@@ -75,10 +79,14 @@ def fitted(sources: Sequence[Path], jars: Sequence[str], folder: Path) -> list[P
         return f"import {package if package in there or len(there) != 1 else next(iter(there))}.{name};"
 
     folder.mkdir(parents=True, exist_ok=True)
+    imports = re.compile(r"import (org\.apache\.kafka[a-z.]*)\.([A-Z][\w.]*);")
+    kept: list[Path] = []
     for source in sources:
-        text = re.sub(r"import (org\.apache\.kafka[a-z.]*)\.([A-Z][\w.]*);", where, source.read_text())
-        (folder / source.name).write_text(text)
-    return [folder / source.name for source in sources]
+        text = source.read_text()
+        if all(packages[name.replace(".", "$")] for _, name in imports.findall(text)):
+            kept.append(folder / source.name)
+            kept[-1].write_text(imports.sub(where, text))
+    return kept
 
 
 def run(*command: str) -> None:

@@ -12,7 +12,7 @@ from partita.net.faces import OneFace
 from partita.net.loop_thread import LoopThread
 
 if TYPE_CHECKING:
-    from partita.admin.option_types import AdminOptions
+    from partita.option_types import AdminOptions
 
 P = ParamSpec("P")
 R = TypeVar("R")

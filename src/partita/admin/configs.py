@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Literal, TypeAlias
 
+from partita.admin.asking import Connected
+from partita.admin.missing_rights import needs
 from partita.admin.results import ConfigEntry, ConfigResource
 from partita.admin.topics import as_text
 from partita.errors import error_for
-from partita.net.cluster import Cluster
 from partita.protocol.messages.describe_configs import (
     DescribeConfigsRequest,
     DescribeConfigsResource,
@@ -34,14 +35,17 @@ SOURCES = {
     8: "group",
 }
 _LISTED = {2: "topic", 4: "broker", 8: "broker_logger", 16: "client_metrics", 32: "group"}
-_SET, _DELETE, _APPEND, _SUBTRACT = range(4)
 _DEFAULT_SOURCE = 5
 
 
+@needs(topic="DESCRIBE_CONFIGS", group="DESCRIBE_CONFIGS", cluster="DESCRIBE_CONFIGS")
 async def describe_configs(
-    cluster: Cluster, kind: Kind, name: str, names: Iterable[str] | None, *, documentation: bool
+    self: Connected, kind: Kind, name: str, names: Iterable[str] | None = None, *, documentation: bool = False
 ) -> list[ConfigEntry]:
-    """The options of one topic, broker or group, sorted by name; all of them, or those named."""
+    """Options of a topic, a broker (by node id, as text) or a group; all of them, or those named.
+
+    `kind` is "topic", "broker" or "group".
+    """
     request = DescribeConfigsRequest(
         resources=[
             DescribeConfigsResource(
@@ -54,13 +58,13 @@ async def describe_configs(
     )
 
     async def once() -> DescribeConfigsResponse:
-        answer = await cluster.request(_node(kind, name), request)
+        answer = await self.cluster.request(_node(kind, name), request)
         for result in answer.results:
             if result.error_code:
                 raise error_for(result.error_code, result.error_message)
         return answer
 
-    answer = await cluster.retry(once)
+    answer = await self.cluster.retry(once)
     return [_entry(config) for result in answer.results for config in sorted(result.configs, key=lambda c: c.name)]
 
 
@@ -77,48 +81,52 @@ def _entry(config: DescribeConfigsResourceResult) -> ConfigEntry:
     )
 
 
+@needs(topic="ALTER_CONFIGS", group="ALTER_CONFIGS", cluster="ALTER_CONFIGS")
 async def alter_configs(
-    cluster: Cluster,
+    self: Connected,
     kind: Kind,
     name: str,
+    set_to: Mapping[str, str | int | bool | None] | None = None,
     *,
-    set_to: Mapping[str, str | int | bool | None],
-    delete: Iterable[str],
-    append: Mapping[str, str],
-    subtract: Mapping[str, str],
-    validate_only: bool,
+    delete: Iterable[str] = (),
+    append: Mapping[str, str] | None = None,
+    subtract: Mapping[str, str] | None = None,
+    validate_only: bool = False,
 ) -> None:
-    """Change the options named, all of them or none. Raises InvalidConfigError."""
+    """Set options, take them back to their defaults (`delete`), or change list options item by item.
+
+    Options not named stay as they are. Raises InvalidConfigError; with `validate_only` nothing else happens.
+    """
     changes = [
-        *(AlterableConfig(name=key, config_operation=_SET, value=as_text(value)) for key, value in set_to.items()),
-        *(AlterableConfig(name=key, config_operation=_DELETE, value=None) for key in delete),
-        *(AlterableConfig(name=key, config_operation=_APPEND, value=value) for key, value in append.items()),
-        *(AlterableConfig(name=key, config_operation=_SUBTRACT, value=value) for key, value in subtract.items()),
+        AlterableConfig(name=key, config_operation=operation, value=as_text(value))
+        for operation, values in enumerate((set_to, dict.fromkeys(delete), append, subtract))  # by Kafka's numbers
+        for key, value in (values or {}).items()
     ]
     resource = AlterConfigsResource(resource_type=RESOURCE_TYPES[kind], resource_name=name, configs=changes)
     request = IncrementalAlterConfigsRequest(resources=[resource], validate_only=validate_only)
 
     async def once() -> None:
-        answer = await cluster.request(_node(kind, name), request)
+        answer = await self.cluster.request(_node(kind, name), request)
         for result in answer.responses:
             if result.error_code:
                 raise error_for(result.error_code, result.error_message)
 
-    await cluster.retry(once)
+    await self.cluster.retry(once)
 
 
-async def list_config_resources(cluster: Cluster, kinds: Iterable[str] | None) -> list[ConfigResource]:
-    """Return the resources of these kinds (None: of all) that have options."""
+@needs(cluster="DESCRIBE_CONFIGS")
+async def list_config_resources(self: Connected, kinds: Iterable[str] | None = None) -> list[ConfigResource]:
+    """Resources with options: of kinds "topic", "broker", "broker_logger", "client_metrics", "group", or of all."""
     wanted = [_number(kind) for kind in ([] if kinds is None else dict.fromkeys(kinds))]
     request = ListConfigResourcesRequest(resource_types=wanted)
 
     async def once() -> ListConfigResourcesResponse:
-        answer = await cluster.request(None, request)
+        answer = await self.cluster.request(None, request)
         if answer.error_code:
             raise error_for(answer.error_code, "listing what has options")
         return answer
 
-    answer = await cluster.retry(once)
+    answer = await self.cluster.retry(once)
     found = (ConfigResource(_LISTED.get(r.resource_type, "unknown"), r.resource_name) for r in answer.config_resources)
     return sorted(found, key=lambda resource: (resource.kind, resource.name))
 

@@ -9,20 +9,22 @@ import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from typing import Protocol, TypeVar
 
-from partita.admin.offsets import TopicPartition, list_offsets, timestamp_of
+from partita.admin import share_groups, streams_groups
+from partita.admin.asking import Connected, ask_about_group, ask_coordinator, check_group, coordinator_of
+from partita.admin.missing_rights import needs
+from partita.admin.offsets import TopicPartition, list_offsets
 from partita.admin.results import (
     CommittedOffset,
     GroupDescription,
     GroupListing,
     MemberDescription,
-    NodeDescription,
     PartitionLag,
     raise_failures,
 )
+from partita.admin.topics import names_of
 from partita.assignors.payloads import decode_assignment
-from partita.errors import KafkaError, UnknownTopicOrPartitionError, UnsupportedVersionError, error_for
-from partita.net.cluster import COORDINATOR_MOVED, Cluster
-from partita.net.errors import Disconnected
+from partita.errors import KafkaError, UnknownTopicOrPartitionError, error_for
+from partita.net.cluster import Cluster
 from partita.offsets.topic_partition import OffsetAndMetadata
 from partita.protocol.error_codes import ErrorCode
 from partita.protocol.messages.consumer_group_describe import (
@@ -32,7 +34,7 @@ from partita.protocol.messages.consumer_group_describe import (
     DescribedConsumerGroupMember,
 )
 from partita.protocol.messages.delete_groups import DeleteGroupsRequest
-from partita.protocol.messages.describe_groups import DescribedGroup, DescribedGroupMember, DescribeGroupsRequest
+from partita.protocol.messages.describe_groups import DescribedGroupMember, DescribeGroupsRequest
 from partita.protocol.messages.leave_group import LeaveGroupRequest, MemberIdentity
 from partita.protocol.messages.list_groups import ListGroupsRequest, ListGroupsResponse
 from partita.protocol.messages.offset_commit import (
@@ -51,7 +53,7 @@ from partita.protocol.messages.offset_fetch import (
     OffsetFetchResponsePartition,
     OffsetFetchResponsePartitions,
 )
-from partita.protocol.primitives import MalformedRequest, Message, Request
+from partita.protocol.primitives import MalformedRequest
 
 NAMES_UP_TO = 9
 """OffsetCommit and OffsetFetch name topics up to this version, later ones by id only."""
@@ -60,7 +62,6 @@ PROTOCOL_TYPE = "consumer"
 CLASSIC_MEMBER = 0
 """The type of a member that speaks the classic protocol, in the answer to ConsumerGroupDescribe."""
 INACTIVE_STATES = frozenset({"Empty", "Dead"})
-R = TypeVar("R", bound=Message)
 T = TypeVar("T")
 
 
@@ -86,8 +87,9 @@ class _ByPartition(Protocol[P_co]):
     def topics(self) -> Sequence[_Topic[P_co]]: ...
 
 
-async def list_groups(cluster: Cluster, states: Iterable[str], types: Iterable[str]) -> list[GroupListing]:
-    """Ask every node for the groups it coordinates."""
+async def list_groups(self: Connected, *, states: Iterable[str] = (), types: Iterable[str] = ()) -> list[GroupListing]:
+    """All groups of the cluster, or those in certain states ("Stable") or of certain types ("classic")."""
+    cluster = self.cluster
     request = ListGroupsRequest(states_filter=list(states), types_filter=list(types))
     await cluster.refresh([])
 
@@ -107,7 +109,7 @@ async def list_groups(cluster: Cluster, states: Iterable[str], types: Iterable[s
     return sorted((group for groups in found for group in groups), key=lambda group: group.group_id)
 
 
-async def of_several(group_ids: Iterable[str], ask: Callable[[str], Awaitable[T]]) -> dict[str, T]:
+async def _of_several(group_ids: Iterable[str], ask: Callable[[str], Awaitable[T]]) -> dict[str, T]:
     """Return the result of `ask` for each group, all asked at once. Raises SomeFailed when some fail."""
     ids = list(dict.fromkeys(group_ids))
     answers = await asyncio.gather(*map(ask, ids), return_exceptions=True)
@@ -124,61 +126,54 @@ async def of_several(group_ids: Iterable[str], ask: Callable[[str], Awaitable[T]
     return found
 
 
-async def describe_group(cluster: Cluster, group_id: str) -> GroupDescription:
-    """A group of either protocol. Raises GroupIdNotFoundError for a group that does not exist."""
+@needs(group="DESCRIBE")
+async def describe_group(self: Connected, group_id: str) -> GroupDescription:
+    """State, assignor, coordinator, and members with their partitions. Raises GroupIdNotFoundError."""
+    cluster = self.cluster
     request = DescribeGroupsRequest(groups=[group_id])
     answer = await ask_coordinator(cluster, group_id, request, lambda a: [g.error_code for g in a.groups])
     (group,) = answer.groups
     # Versions before 6 answer Dead for a group that does not exist, or is not classic.
     if group.error_code == ErrorCode.GROUP_ID_NOT_FOUND or (not group.error_code and group.group_state == "Dead"):
-        return await _describe_consumer_group(cluster, group_id)
-    _check(group)
+        for describe in (_describe_consumer_group, share_groups.describe, streams_groups.describe):
+            if (found := await describe(cluster, group_id)) is not None:
+                return found
+        raise error_for(ErrorCode.GROUP_ID_NOT_FOUND, f"there is no group {group_id!r}")
+    check_group(group_id, group.error_code, group.error_message)
     return GroupDescription(
         group.group_id,
         group.group_state,
         group.protocol_type,
         group.protocol_data,
-        await _coordinator(cluster, group_id),
+        await coordinator_of(cluster, group_id),
         sorted(map(_member, group.members), key=_by_client),
     )
 
 
-async def _describe_consumer_group(cluster: Cluster, group_id: str) -> GroupDescription:
-    """Describe a group that is not classic: one of the consumer protocol (KIP-848), or one that does not exist."""
-    request = ConsumerGroupDescribeRequest(group_ids=[group_id])
-    try:
-        answer = await ask_coordinator(cluster, group_id, request, lambda a: [g.error_code for g in a.groups])
-    except UnsupportedVersionError:
-        raise _no_such(group_id) from None
-    (group,) = answer.groups
-    if group.error_code in (ErrorCode.GROUP_ID_NOT_FOUND, ErrorCode.UNSUPPORTED_VERSION):
-        raise _no_such(group_id)
-    _check(group)
+@needs(group="DESCRIBE")
+async def describe_consumer_groups(self: Connected, group_ids: Iterable[str]) -> dict[str, GroupDescription]:
+    """As `describe_group`, of several groups at once. Raises SomeFailed for those that do not exist."""
+    return await _of_several(group_ids, lambda group_id: describe_group(self, group_id))
+
+
+async def _describe_consumer_group(cluster: Cluster, group_id: str) -> GroupDescription | None:
+    """Describe a group of the consumer protocol (KIP-848); None if there is none of this name."""
+    group: DescribedConsumerGroup | None = await ask_about_group(
+        cluster, group_id, ConsumerGroupDescribeRequest(group_ids=[group_id])
+    )
+    if group is None:
+        return None
     return GroupDescription(
         group.group_id,
         group.group_state,
         PROTOCOL_TYPE,
         group.assignor_name,
-        await _coordinator(cluster, group_id),
+        await coordinator_of(cluster, group_id),
         sorted(map(_member_by_epoch, group.members), key=_by_client),
         type="consumer",
         epoch=group.group_epoch,
+        assignment_epoch=group.assignment_epoch,
     )
-
-
-async def _coordinator(cluster: Cluster, group_id: str) -> NodeDescription:
-    node = await cluster.coordinator_for(group_id)
-    return NodeDescription(node.id, node.host, node.port, node.rack)
-
-
-def _no_such(group_id: str) -> KafkaError:
-    return error_for(ErrorCode.GROUP_ID_NOT_FOUND, f"there is no group {group_id!r}")
-
-
-def _check(group: DescribedGroup | DescribedConsumerGroup) -> None:
-    code = ErrorCode(group.error_code)
-    if code != ErrorCode.NONE:
-        raise error_for(code, f"group {group.group_id!r}: {group.error_message or code.meaning}")
 
 
 def _by_client(member: MemberDescription) -> tuple[str, str]:
@@ -217,32 +212,47 @@ def _member(member: DescribedGroupMember) -> MemberDescription:
     )
 
 
-async def delete_groups(cluster: Cluster, group_ids: Sequence[str]) -> None:
-    """Delete each group with its offsets. Raises SomeFailed when only some could be deleted."""
+@needs(group="DELETE")
+async def delete_groups(self: Connected, group_ids: str | Iterable[str]) -> None:
+    """Delete groups with all their offsets. Raises NonEmptyGroupError while they have members."""
+    wanted = names_of(group_ids)
     failures: dict[str, KafkaError] = {}
-    for group_id in group_ids:
+    for group_id in wanted:
         request = DeleteGroupsRequest(groups_names=[group_id])
-        answer = await ask_coordinator(cluster, group_id, request, lambda a: [r.error_code for r in a.results])
+        answer = await ask_coordinator(self.cluster, group_id, request, lambda a: [r.error_code for r in a.results])
         for result in answer.results:
             if result.error_code:
                 code = ErrorCode(result.error_code)
                 failures[group_id] = error_for(code, f"group {group_id!r}: {code.meaning}")
-    raise_failures(failures, len(group_ids))
+    raise_failures(failures, len(wanted))
 
 
-async def remove_members(
-    cluster: Cluster, group_id: str, instance_ids: Iterable[str], member_ids: Iterable[str], reason: str
+@needs(group="READ")
+async def remove_members_from_consumer_group(
+    self: Connected,
+    group_id: str,
+    *,
+    instance_ids: Iterable[str] = (),
+    member_ids: Iterable[str] = (),
+    everyone: bool = False,
+    reason: str = "removed by an administrator",
 ) -> None:
-    """Have members leave. Raises KafkaError, or SomeFailed, for those that are not in the group."""
+    """Have members leave, named by instance or member id, or `everyone`; those that still run join again.
+
+    Raises UnknownMemberIdError, or SomeFailed, for members that the group does not have.
+    """
+    if everyone:
+        # A static member is removed by its instance id: its member id changes when it restarts.
+        present = (await describe_group(self, group_id)).members
+        instance_ids = [member.group_instance_id for member in present if member.group_instance_id]
+        member_ids = [member.member_id for member in present if not member.group_instance_id]
     members = [MemberIdentity(group_instance_id=name, reason=reason) for name in dict.fromkeys(instance_ids)]
     members += [MemberIdentity(member_id=name, reason=reason) for name in dict.fromkeys(member_ids)]
     if not members:
         return
     request = LeaveGroupRequest(group_id=group_id, members=members)
-    answer = await ask_coordinator(cluster, group_id, request, lambda a: [a.error_code])
-    if answer.error_code:
-        code = ErrorCode(answer.error_code)
-        raise error_for(code, f"group {group_id!r}: {code.meaning}")
+    answer = await ask_coordinator(self.cluster, group_id, request, lambda a: [a.error_code])
+    check_group(group_id, answer.error_code)
     failures: dict[str, KafkaError] = {}
     for member in answer.members:
         if member.error_code:
@@ -251,23 +261,15 @@ async def remove_members(
     raise_failures(failures, len(members))
 
 
-async def remove_all_members(cluster: Cluster, group_id: str, reason: str) -> None:
-    """Have every present member of the group leave."""
-    members = (await describe_group(cluster, group_id)).members
-    # A static member is removed by its instance id: its member id changes when it restarts.
-    instances = [member.group_instance_id for member in members if member.group_instance_id]
-    others = [member.member_id for member in members if not member.group_instance_id]
-    await remove_members(cluster, group_id, instances, others, reason)
-
-
-async def committed_offsets(cluster: Cluster, group_id: str) -> list[CommittedOffset]:
-    """Return all committed offsets of the group; none for a group that does not exist."""
+@needs(group="DESCRIBE")
+async def group_offsets(self: Connected, group_id: str) -> list[CommittedOffset]:
+    """Return the group's committed offsets; empty for a group that does not exist."""
     request = OffsetFetchRequest(
         groups=[OffsetFetchRequestGroup(group_id=group_id, topics=None)], group_id=group_id, topics=None
     )
     answer = await ask_coordinator(
         # Version 8 and later answer by group, earlier ones at the top: the request fills both.
-        cluster,
+        self.cluster,
         group_id,
         request,
         lambda a: [a.error_code, *(g.error_code for g in a.groups)],
@@ -276,8 +278,7 @@ async def committed_offsets(cluster: Cluster, group_id: str) -> list[CommittedOf
     code = ErrorCode(answer.groups[0].error_code if answer.groups else answer.error_code)
     if code == ErrorCode.GROUP_ID_NOT_FOUND:
         return []
-    if code != ErrorCode.NONE:
-        raise error_for(code, f"group {group_id!r}: {code.meaning}")
+    check_group(group_id, code)
     parts: list[tuple[str, OffsetFetchResponsePartitions | OffsetFetchResponsePartition]] = (
         [(topic.name, part) for topic in answer.groups[0].topics for part in topic.partitions]
         if answer.groups
@@ -290,39 +291,48 @@ async def committed_offsets(cluster: Cluster, group_id: str) -> list[CommittedOf
     ]
 
 
-async def write_offsets(
-    cluster: Cluster, group_id: str, offsets: Mapping[TopicPartition, int | OffsetAndMetadata]
+@needs(group="DESCRIBE")
+async def list_consumer_group_offsets(self: Connected, group_ids: Iterable[str]) -> dict[str, list[CommittedOffset]]:
+    """As `group_offsets`, of several groups at once."""
+    return await _of_several(group_ids, lambda group_id: group_offsets(self, group_id))
+
+
+@needs(group="READ", topic="READ")
+async def alter_group_offsets(
+    self: Connected, group_id: str, new: Mapping[TopicPartition, int | OffsetAndMetadata]
 ) -> None:
-    """Commit offsets, some of them with leader epoch and metadata, for a group that has no members."""
+    """Commit offsets (the next ones to read) on behalf of a group without members, alone or with metadata.
+
+    Raises UnknownMemberIdError while it has some.
+    """
     topics: dict[str, OffsetCommitRequestTopic] = {}
-    for (topic, partition), given in sorted(offsets.items(), key=lambda item: item[0]):
-        new = given if isinstance(given, OffsetAndMetadata) else OffsetAndMetadata(given)
+    for (topic, partition), given in sorted(new.items(), key=lambda item: item[0]):
+        at = given if isinstance(given, OffsetAndMetadata) else OffsetAndMetadata(given)
         part = OffsetCommitRequestPartition(
             partition_index=partition,
-            committed_offset=new.offset,
-            committed_leader_epoch=new.leader_epoch,
-            committed_metadata=new.metadata,
+            committed_offset=at.offset,
+            committed_leader_epoch=at.leader_epoch,
+            committed_metadata=at.metadata,
         )
         topics.setdefault(topic, OffsetCommitRequestTopic(name=topic)).partitions.append(part)
     request = OffsetCommitRequest(
         group_id=group_id, generation_id_or_member_epoch=-1, member_id="", topics=list(topics.values())
     )
-    answer = await ask_coordinator(cluster, group_id, request, _partition_codes, NAMES_UP_TO)
-    _raise_partition_failures(group_id, answer, len(offsets))
+    answer = await ask_coordinator(self.cluster, group_id, request, _partition_codes, NAMES_UP_TO)
+    _raise_partition_failures(group_id, answer, len(new))
 
 
-async def delete_offsets(cluster: Cluster, group_id: str, partitions: Iterable[TopicPartition]) -> None:
-    """Forget committed offsets; the group must not be subscribed to the topics."""
+@needs(group="DELETE", topic="READ")
+async def delete_group_offsets(self: Connected, group_id: str, partitions: Iterable[TopicPartition]) -> None:
+    """Delete committed offsets. Raises GroupSubscribedToTopicError for topics that the group is subscribed to."""
     topics: dict[str, OffsetDeleteRequestTopic] = {}
     asked = sorted(set(partitions))
     for topic, partition in asked:
         part = OffsetDeleteRequestPartition(partition_index=partition)
         topics.setdefault(topic, OffsetDeleteRequestTopic(name=topic)).partitions.append(part)
     request = OffsetDeleteRequest(group_id=group_id, topics=list(topics.values()))
-    answer = await ask_coordinator(cluster, group_id, request, lambda a: [a.error_code, *_partition_codes(a)])
-    if answer.error_code:
-        code = ErrorCode(answer.error_code)
-        raise error_for(code, f"group {group_id!r}: {code.meaning}")
+    answer = await ask_coordinator(self.cluster, group_id, request, lambda a: [a.error_code, *_partition_codes(a)])
+    check_group(group_id, answer.error_code)
     _raise_partition_failures(group_id, answer, len(asked))
 
 
@@ -349,19 +359,35 @@ def _hint(code: ErrorCode) -> str:
     return code.meaning
 
 
-async def group_lag(cluster: Cluster, group_id: str) -> list[PartitionLag]:
-    """Return committed offsets, log ends and owners of all partitions that are committed or assigned."""
-    committed = {(c.topic, c.partition): c.offset for c in await committed_offsets(cluster, group_id)}
+@needs(group="DESCRIBE", topic="DESCRIBE")
+async def group_lag(self: Connected, group_id: str) -> list[PartitionLag]:
+    """Lag of the group and owner, partition by partition.
+
+    Lag is the high watermark minus the committed offset; None where nothing is committed.
+    """
+    committed = {(c.topic, c.partition): c.offset for c in await group_offsets(self, group_id)}
     try:
-        members = (await describe_group(cluster, group_id)).members
+        group = await describe_group(self, group_id)
+        members = group.members
+        if group.type == share_groups.SHARE:
+            return await _share_lag(self, group_id)
     except KafkaError as error:
         if error.code != ErrorCode.GROUP_ID_NOT_FOUND or not committed:
             raise
         members = []
     owners = {(t, p): member for member in members for t, ps in member.assignment.items() for p in ps}
     partitions = sorted({*committed, *owners})
-    ends = await _log_ends(cluster, partitions)
+    ends = await _log_ends(self, partitions)
     return [_lag(key, committed.get(key), ends.get(key), owners.get(key)) for key in partitions]
+
+
+async def _share_lag(admin: Connected, group_id: str) -> list[PartitionLag]:
+    """Return start offsets and lag as the coordinator knows them; a partition may be with several members."""
+    found = await share_groups.offsets(admin.cluster, group_id)
+    ends = await _log_ends(admin, found)
+    return [
+        PartitionLag(*key, each.start, ends.get(key), each.lag, None, None, None, None) for key, each in found.items()
+    ]
 
 
 def _lag(key: TopicPartition, committed: int | None, end: int | None, owner: MemberDescription | None) -> PartitionLag:
@@ -377,9 +403,8 @@ def _lag(key: TopicPartition, committed: int | None, end: int | None, owner: Mem
     )
 
 
-async def _log_ends(cluster: Cluster, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
+async def _log_ends(admin: Connected, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
     """High watermarks; topics deleted meanwhile are left out."""
-    latest = timestamp_of("latest")
     ends: dict[TopicPartition, int] = {}
     by_topic: dict[str, list[TopicPartition]] = {}
     for topic, partition in partitions:
@@ -387,35 +412,8 @@ async def _log_ends(cluster: Cluster, partitions: Iterable[TopicPartition]) -> d
     # One question for each topic, so that a deleted one does not fail the others.
     for parts in by_topic.values():
         try:
-            found = await list_offsets(cluster, dict.fromkeys(parts, latest))
+            found = await list_offsets(admin, dict.fromkeys(parts, "latest"))
         except UnknownTopicOrPartitionError:
             continue
         ends.update({key: answer.offset for key, answer in found.items()})
     return ends
-
-
-async def ask_coordinator(
-    cluster: Cluster,
-    group_id: str,
-    message: Request[R],
-    codes: Callable[[R], Iterable[int]],
-    max_version: int | None = None,
-) -> R:
-    """Send to the group's coordinator; look it up again, or wait, while the answer's codes say so."""
-
-    async def once() -> R:
-        node = await cluster.coordinator_for(group_id)
-        try:
-            connection = await cluster.pool.connect(node.id, node.host, node.port)
-            answer = await connection.send(message, max_version=max_version)
-        except Disconnected:
-            cluster.forget_coordinator(group_id)
-            raise
-        found = {ErrorCode(code) for code in codes(answer)}
-        if found & COORDINATOR_MOVED:
-            cluster.forget_coordinator(group_id)
-        for code in found & {*COORDINATOR_MOVED, ErrorCode.COORDINATOR_LOAD_IN_PROGRESS}:
-            raise error_for(code, f"coordinator of group {group_id!r}")
-        return answer
-
-    return await cluster.retry(once)

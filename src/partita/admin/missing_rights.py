@@ -28,10 +28,11 @@ def needs(topic: str = "", group: str = "", cluster: str = "", transaction: str 
                 has_group_first = bool(topic and group and args and isinstance(args[0], str))
                 about = args[1:] if has_group_first and error.resource == "topic" else args[:1] or kwargs.values()
                 given = [name for value in about for name in names_in(value)]
-                raise named(error, operations, given, self._config.security.user) from None
+                raise named(error, operations, given, self.cluster.config.security.user) from None
             except SomeFailed as some:
                 failures = {
-                    what: named(e, operations, [what], self._config.security.user) for what, e in some.failures.items()
+                    what: named(e, operations, [what], self.cluster.config.security.user)
+                    for what, e in some.failures.items()
                 }
                 raise SomeFailed(failures) from None
 

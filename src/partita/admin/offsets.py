@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Literal, TypeAlias
 
+from partita.admin.asking import Connected
+from partita.admin.missing_rights import needs
 from partita.admin.results import FoundOffset, raise_failures
 from partita.errors import KafkaError, error_for
 from partita.net.cluster import Cluster
@@ -20,6 +22,7 @@ TopicPartition: TypeAlias = tuple[str, int]
 OffsetSpec: TypeAlias = Literal["earliest", "latest", "max_timestamp"] | int
 """A position in a log: its ends, the largest timestamp, or the first record at or after a time in ms."""
 
+Isolation: TypeAlias = Literal["read_uncommitted", "read_committed"]
 _NAMED = {"latest": -1, "earliest": -2, "max_timestamp": -3}
 
 
@@ -34,10 +37,13 @@ def timestamp_of(spec: OffsetSpec) -> int:
     return spec
 
 
+@needs(topic="DESCRIBE")
 async def list_offsets(
-    cluster: Cluster, wanted: Mapping[TopicPartition, int], *, isolation_level: int = 0
+    self: Connected, specs: Mapping[TopicPartition, OffsetSpec], *, isolation_level: Isolation = "read_uncommitted"
 ) -> dict[TopicPartition, FoundOffset]:
-    """The offset for each partition's timestamp (or stand-in for one)."""
+    """Offsets by "earliest", "latest", "max_timestamp" or a time in ms, for each partition its own."""
+
+    wanted = {partition: timestamp_of(spec) for partition, spec in specs.items()}
 
     def build(parts: Iterable[TopicPartition]) -> ListOffsetsRequest:
         topics: dict[str, ListOffsetsTopic] = {}
@@ -45,24 +51,31 @@ async def list_offsets(
             part = ListOffsetsPartition(
                 partition_index=partition,
                 timestamp=wanted[topic, partition],
-                current_leader_epoch=cluster.view.leader_epoch(topic, partition),
+                current_leader_epoch=self.cluster.view.leader_epoch(topic, partition),
             )
             topics.setdefault(topic, ListOffsetsTopic(name=topic)).partitions.append(part)
         return ListOffsetsRequest(
-            replica_id=-1, isolation_level=isolation_level, topics=list(topics.values()), timeout_ms=30_000
+            replica_id=-1,
+            isolation_level=int(isolation_level == "read_committed"),
+            topics=list(topics.values()),
+            timeout_ms=30_000,
         )
 
-    found = await ask_leaders(cluster, wanted, build)
+    found = await ask_leaders(self.cluster, wanted, build)
     return {
         (topic, p): FoundOffset(topic, p, answer.offset, answer.timestamp, answer.leader_epoch)
         for (topic, p), answer in sorted(found.items())
     }
 
 
+@needs(topic="DELETE")
 async def delete_records(
-    cluster: Cluster, before: Mapping[TopicPartition, int], *, timeout_ms: int
+    self: Connected, before: Mapping[TopicPartition, int], *, timeout_ms: int = 30_000
 ) -> dict[TopicPartition, int]:
-    """Delete the records before each offset (-1: everything readable); return the new log start offsets."""
+    """Delete all records before an offset (-1: all readable ones); return where the logs start now.
+
+    Raises OffsetOutOfRangeError for an offset beyond the high watermark.
+    """
 
     def build(parts: Iterable[TopicPartition]) -> DeleteRecordsRequest:
         topics: dict[str, DeleteRecordsTopic] = {}
@@ -71,7 +84,7 @@ async def delete_records(
             topics.setdefault(topic, DeleteRecordsTopic(name=topic)).partitions.append(part)
         return DeleteRecordsRequest(topics=list(topics.values()), timeout_ms=timeout_ms)
 
-    found = await ask_leaders(cluster, before, build)
+    found = await ask_leaders(self.cluster, before, build)
     return {partition: answer.low_watermark for partition, answer in sorted(found.items())}
 
 

@@ -9,6 +9,8 @@ import asyncio
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Literal
 
+from partita.admin.asking import Connected, ask_decided
+from partita.admin.missing_rights import needs
 from partita.admin.offsets import TopicPartition
 from partita.admin.results import (
     ApiVersionRange,
@@ -20,7 +22,7 @@ from partita.admin.results import (
     ReplicaSize,
     raise_failures,
 )
-from partita.admin.topics import ask_controller, id_text
+from partita.admin.topics import id_text
 from partita.errors import KafkaError, error_for
 from partita.net.cluster import Cluster
 from partita.net.connection import SOFTWARE_NAME, SOFTWARE_VERSION
@@ -28,7 +30,6 @@ from partita.protocol.api_table import APIS
 from partita.protocol.error_codes import ErrorCode
 from partita.protocol.messages.alter_partition_reassignments import (
     AlterPartitionReassignmentsRequest,
-    AlterPartitionReassignmentsResponse,
     ReassignablePartition,
     ReassignableTopic,
 )
@@ -47,12 +48,11 @@ from partita.protocol.messages.describe_quorum import (
     QuorumObserverState,
     QuorumVoterState,
 )
-from partita.protocol.messages.elect_leaders import ElectLeadersRequest, ElectLeadersResponse, ElectLeadersTopic
+from partita.protocol.messages.elect_leaders import ElectLeadersRequest, ElectLeadersTopic
 from partita.protocol.messages.list_partition_reassignments import (
     ListPartitionReassignmentsRequest,
-    ListPartitionReassignmentsResponse,
 )
-from partita.protocol.messages.update_features import FeatureUpdateKey, UpdateFeaturesRequest, UpdateFeaturesResponse
+from partita.protocol.messages.update_features import FeatureUpdateKey, UpdateFeaturesRequest
 
 Upgrade = Literal["upgrade", "safe_downgrade", "unsafe_downgrade"]
 _UPGRADE_TYPES: dict[Upgrade, int] = {"upgrade": 1, "safe_downgrade": 2, "unsafe_downgrade": 3}
@@ -60,17 +60,24 @@ _METADATA_TOPIC = "__cluster_metadata"
 _PREFERRED, _UNCLEAN = 0, 1
 
 
+@needs(cluster="ALTER")
 async def elect_leaders(
-    cluster: Cluster, partitions: Iterable[TopicPartition] | None, *, unclean: bool, timeout_ms: int
+    self: Connected,
+    partitions: Iterable[TopicPartition] | None = None,
+    *,
+    unclean: bool = False,
+    timeout_ms: int = 30_000,
 ) -> list[TopicPartition]:
-    """Return partitions whose leader changed. Raises KafkaError or SomeFailed for those that could not be elected."""
+    """Make the preferred replica the leader of each partition (None: of all). Returns those that changed.
+
+    With `unclean`, any replica that is alive may lead where no replica in sync is; records may be lost. Partitions
+    that need no election are left out. Raises KafkaError or SomeFailed for partitions that could not be elected.
+    """
     topics = None if partitions is None else _by_topic(partitions)
     request = ElectLeadersRequest(
         election_type=_UNCLEAN if unclean else _PREFERRED, topic_partitions=topics, timeout_ms=timeout_ms
     )
-    answer: ElectLeadersResponse = await ask_controller(cluster, request, lambda a: [a.error_code])
-    if answer.error_code:
-        raise error_for(answer.error_code)
+    answer = await ask_decided(self.cluster, request)
     failures: dict[str, KafkaError] = {}
     elected = []
     for topic in answer.replica_election_results:
@@ -86,19 +93,22 @@ async def elect_leaders(
     return elected
 
 
-async def move_replicas(
-    cluster: Cluster, replicas: Mapping[TopicPartition, Sequence[int] | None], *, timeout_ms: int
+@needs(cluster="ALTER")
+async def alter_partition_reassignments(
+    self: Connected, replicas: Mapping[TopicPartition, Sequence[int] | None], *, timeout_ms: int = 30_000
 ) -> None:
-    """Start moving partitions to these brokers; None cancels a move. Raises KafkaError or SomeFailed."""
+    """Start moving partitions to these brokers, the preferred leader first; None cancels a move under way.
+
+    Raises KafkaError or SomeFailed. A cluster that copies data continues after this returns; see
+    `list_partition_reassignments`.
+    """
     topics: dict[str, ReassignableTopic] = {}
     for (name, partition), nodes in sorted(replicas.items()):
         part = ReassignablePartition(partition_index=partition, replicas=None if nodes is None else list(nodes))
         # On the wire, null cancels a move; an empty list would be refused.
         topics.setdefault(name, ReassignableTopic(name=name)).partitions.append(part)
     request = AlterPartitionReassignmentsRequest(timeout_ms=timeout_ms, topics=list(topics.values()))
-    answer: AlterPartitionReassignmentsResponse = await ask_controller(cluster, request, lambda a: [a.error_code])
-    if answer.error_code:
-        raise error_for(answer.error_code, answer.error_message)
+    answer = await ask_decided(self.cluster, request)
     failures: dict[str, KafkaError] = {}
     for topic in answer.responses:
         for moved in topic.partitions:
@@ -109,12 +119,11 @@ async def move_replicas(
     raise_failures(failures, len(replicas))
 
 
-async def list_moves(cluster: Cluster, *, timeout_ms: int) -> list[OngoingMove]:
-    """Return the unfinished moves."""
+@needs(cluster="DESCRIBE")
+async def list_partition_reassignments(self: Connected, *, timeout_ms: int = 30_000) -> list[OngoingMove]:
+    """The moves that are not finished yet."""
     request = ListPartitionReassignmentsRequest(timeout_ms=timeout_ms, topics=None)
-    answer: ListPartitionReassignmentsResponse = await ask_controller(cluster, request, lambda a: [a.error_code])
-    if answer.error_code:
-        raise error_for(answer.error_code, answer.error_message)
+    answer = await ask_decided(self.cluster, request)
     return [
         OngoingMove(topic.name, p.partition_index, list(p.replicas), list(p.adding_replicas), list(p.removing_replicas))
         for topic in answer.topics
@@ -122,8 +131,9 @@ async def list_moves(cluster: Cluster, *, timeout_ms: int) -> list[OngoingMove]:
     ]
 
 
-async def api_versions(cluster: Cluster, node_id: int | None) -> list[ApiVersionRange]:
-    """The APIs and versions that a node serves (None: any node), by number."""
+async def api_versions(self: Connected, node_id: int | None = None) -> list[ApiVersionRange]:
+    """The APIs that a node serves, with their versions; without `node_id`, those of the node with the lowest id."""
+    cluster = self.cluster
 
     async def once() -> dict[int, tuple[int, int]]:
         connection = await cluster.connection(await _any_node(cluster) if node_id is None else node_id)
@@ -136,8 +146,10 @@ async def api_versions(cluster: Cluster, node_id: int | None) -> list[ApiVersion
     ]
 
 
-async def describe_log_dirs(cluster: Cluster, node_ids: Iterable[int] | None) -> list[LogDirDescription]:
-    """The log directories of these nodes (None: of all), each with the replicas in it."""
+@needs(cluster="DESCRIBE")
+async def describe_log_dirs(self: Connected, node_ids: Iterable[int] | None = None) -> list[LogDirDescription]:
+    """The log directories of nodes (None: of all), with the size of each replica in them."""
+    cluster = self.cluster
     await cluster.refresh([])
     nodes = sorted(cluster.view.nodes if node_ids is None else set(node_ids))
 
@@ -170,16 +182,16 @@ def _log_dir(node: int, result: DescribeLogDirsResult) -> LogDirDescription:
     )
 
 
-async def describe_features(cluster: Cluster, node_id: int | None) -> FeatureDescription:
-    """Return the levels in force and the supported ones, as one node reports them (None: any)."""
+async def describe_features(self: Connected, node_id: int | None = None) -> FeatureDescription:
+    """The levels of features in force, such as metadata.version, and those that a node (None: any) supports."""
     request = ApiVersionsRequest(client_software_name=SOFTWARE_NAME, client_software_version=SOFTWARE_VERSION)
 
     async def once() -> ApiVersionsResponse:
-        answer = await cluster.request(node_id, request)
+        answer = await self.cluster.request(node_id, request)
         _check(answer.error_code, "describing features")
         return answer
 
-    answer = await cluster.retry(once)
+    answer = await self.cluster.retry(once)
     return FeatureDescription(
         {f.name: f.max_version_level for f in answer.finalized_features},
         answer.finalized_features_epoch if answer.finalized_features_epoch >= 0 else None,
@@ -187,10 +199,19 @@ async def describe_features(cluster: Cluster, node_id: int | None) -> FeatureDes
     )
 
 
+@needs(cluster="ALTER")
 async def update_features(
-    cluster: Cluster, levels: Mapping[str, int], *, how: Upgrade, validate_only: bool, timeout_ms: int
+    self: Connected,
+    levels: Mapping[str, int],
+    *,
+    how: Upgrade = "upgrade",
+    validate_only: bool = False,
+    timeout_ms: int = 60_000,
 ) -> None:
-    """Set the levels of features, all of them or none from Kafka 4.0 on."""
+    """Set feature levels, 0 to turn one off. A lower level needs `how` "safe_downgrade" or "unsafe_downgrade".
+
+    Raises InvalidUpdateVersionError, and UnsupportedVersionError on a broker of Partita, whose levels are options.
+    """
     if how not in _UPGRADE_TYPES:
         raise ValueError(f"how must be one of {', '.join(_UPGRADE_TYPES)}, not {how!r}")
     updates = [
@@ -200,8 +221,7 @@ async def update_features(
         for name, level in levels.items()
     ]
     request = UpdateFeaturesRequest(timeout_ms=timeout_ms, feature_updates=updates, validate_only=validate_only)
-    answer: UpdateFeaturesResponse = await ask_controller(cluster, request, lambda a: [a.error_code])
-    _check(answer.error_code, answer.error_message)
+    answer = await ask_decided(self.cluster, request)
     failures: dict[str, KafkaError] = {
         result.feature: error_for(result.error_code, result.error_message)
         for result in answer.results
@@ -210,19 +230,20 @@ async def update_features(
     raise_failures(failures, len(updates))
 
 
-async def describe_quorum(cluster: Cluster) -> QuorumDescription:
-    """The controllers of a cluster and how far each has come in the metadata log."""
+@needs(cluster="DESCRIBE")
+async def describe_metadata_quorum(self: Connected) -> QuorumDescription:
+    """The controllers that keep the cluster's metadata, and how far each has come in its log."""
     partitions = [DescribeQuorumPartition(partition_index=0)]
     request = DescribeQuorumRequest(topics=[DescribeQuorumTopic(topic_name=_METADATA_TOPIC, partitions=partitions)])
 
     async def once() -> tuple[DescribeQuorumResponse, DescribeQuorumPartitionResult]:
-        answer = await cluster.request(None, request)
+        answer = await self.cluster.request(None, request)
         _check(answer.error_code, answer.error_message)
         part = answer.topics[0].partitions[0]
         _check(part.error_code, part.error_message)
         return answer, part
 
-    answer, part = await cluster.retry(once)
+    answer, part = await self.cluster.retry(once)
     return QuorumDescription(
         part.leader_id,
         part.leader_epoch,

@@ -1,56 +1,79 @@
 """Make the plan of a reset: check that the group is idle, ask for the offsets the target needs, plan each partition.
 
-Must not write anything.
+Only `apply_reset` writes.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from partita.admin.groups import INACTIVE_STATES, committed_offsets, describe_group
-from partita.admin.offsets import TopicPartition, list_offsets, timestamp_of
+from partita.admin import share_groups
+from partita.admin.asking import Connected
+from partita.admin.groups import INACTIVE_STATES, alter_group_offsets, describe_group, group_offsets
+from partita.admin.offsets import TopicPartition, list_offsets
 from partita.admin.reset import Kind, Known, Target, plan_move
 from partita.admin.results import FoundOffset, ResetPlan
 from partita.admin.topics import describe_topics
 from partita.errors import GroupIdNotFoundError, NonEmptyGroupError
-from partita.net.cluster import Cluster
 
 
-async def make_plan(
-    cluster: Cluster, group_id: str, target: Target, partitions: Iterable[TopicPartition | str] | None
+async def plan_reset(
+    self: Connected, group_id: str, target: Target, partitions: Iterable[TopicPartition | str] | None = None
 ) -> ResetPlan:
-    """Return the plan. Raises NonEmptyGroupError while the group has members, ValueError if it would be empty."""
-    state = await _idle_state(cluster, group_id)
-    committed = {(c.topic, c.partition): c.offset for c in await committed_offsets(cluster, group_id)}
-    chosen = await _chosen(cluster, target, partitions, committed)
+    """Return the changes that `apply_reset` would make, without making them.
+
+    `partitions` are (topic, partition) pairs or whole topics; None means all the group has committed. Raises
+    NonEmptyGroupError while the group has members.
+    """
+    state, kind = await _idle_group(self, group_id)
+    if kind == share_groups.SHARE:
+        shared = await share_groups.offsets(self.cluster, group_id)
+        committed = {key: each.start for key, each in shared.items() if each.start is not None}
+    else:
+        committed = {(c.topic, c.partition): c.offset for c in await group_offsets(self, group_id)}
+    chosen = await _chosen(self, target, partitions, committed)
     if not chosen:
         raise ValueError(f"group {group_id!r} has committed nothing; name topics to reset")
-    starts = await list_offsets(cluster, dict.fromkeys(chosen, timestamp_of("earliest")))
-    ends = await list_offsets(cluster, dict.fromkeys(chosen, timestamp_of("latest")))
+    starts = await list_offsets(self, dict.fromkeys(chosen, "earliest"))
+    ends = await list_offsets(self, dict.fromkeys(chosen, "latest"))
     found: dict[TopicPartition, FoundOffset] = {}
     if target.kind is Kind.TIME:
-        found = await list_offsets(cluster, dict.fromkeys(chosen, max(0, target.value)))
+        found = await list_offsets(self, dict.fromkeys(chosen, max(0, target.value)))
     moves = [
         plan_move(key, target, Known(committed.get(key), starts[key].offset, ends[key].offset, _at(found.get(key))))
         for key in chosen
     ]
-    return ResetPlan(group_id, state, moves)
+    return ResetPlan(group_id, state, moves, kind)
 
 
-async def _idle_state(cluster: Cluster, group_id: str) -> str:
+async def apply_reset(self: Connected, plan: ResetPlan) -> None:
+    """Commit the offsets of a plan, or move a share group's start offsets.
+
+    Raises UnknownMemberIdError if a member has joined since it was made, NonEmptyGroupError in a share group.
+    """
+    new = {(move.topic, move.partition): move.after for move in plan.moves}
+    if plan.type == share_groups.SHARE:
+        await share_groups.alter(self.cluster, plan.group_id, new)
+    else:
+        await alter_group_offsets(self, plan.group_id, new)
+
+
+async def _idle_group(admin: Connected, group_id: str) -> tuple[str, str]:
+    """Return state and type."""
     try:
-        state = (await describe_group(cluster, group_id)).state
+        group = await describe_group(admin, group_id)
     except GroupIdNotFoundError:
-        return "Dead"
-    if state not in INACTIVE_STATES:
+        return "Dead", "classic"
+    if group.state not in INACTIVE_STATES:
         raise NonEmptyGroupError(
-            f"offsets can only be reset while a group has no members; {group_id!r} is {state}: stop its members first"
+            f"offsets can only be reset while a group has no members; {group_id!r} is {group.state}: "
+            "stop its members first"
         )
-    return state
+    return group.state, group.type
 
 
 async def _chosen(
-    cluster: Cluster,
+    admin: Connected,
     target: Target,
     partitions: Iterable[TopicPartition | str] | None,
     committed: Mapping[TopicPartition, int],
@@ -60,7 +83,7 @@ async def _chosen(
     chosen: set[TopicPartition] = set()
     for wanted in partitions:
         if isinstance(wanted, str):
-            (topic,) = await describe_topics(cluster, [wanted])
+            (topic,) = await describe_topics(admin, wanted)
             chosen |= {(wanted, part.partition) for part in topic.partitions}
         else:
             chosen.add(wanted)

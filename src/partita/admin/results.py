@@ -18,6 +18,11 @@ class Result:
         return {f.name: _plain(getattr(self, f.name)) for f in fields(self)}  # type: ignore[arg-type]  # every subclass is a dataclass
 
 
+def cell(numbers: dict[str, list[int]]) -> str:
+    """Numbers by name in a cell: orders(0,1) payments(2)."""
+    return " ".join(f"{name}({','.join(map(str, found))})" for name, found in numbers.items())
+
+
 def _plain(value: Any) -> Any:
     if isinstance(value, Result):
         return value.as_json()
@@ -141,7 +146,7 @@ class FoundOffset(Result):
 
 @dataclass(frozen=True, slots=True)
 class GroupListing(Result):
-    """One group: `type` is classic, consumer or share; `protocol_type` is empty for some empty groups."""
+    """One group: `type` is classic, consumer, share or streams; `protocol_type` is empty for some empty groups."""
 
     group_id: str
     state: str
@@ -150,11 +155,50 @@ class GroupListing(Result):
 
 
 @dataclass(frozen=True, slots=True)
+class TasksDescription(Result):
+    """The tasks of a member of a streams group by role, {subtopology: [partitions]}, its process and its endpoint."""
+
+    process_id: str
+    endpoint: str | None
+    active: dict[str, list[int]]
+    standby: dict[str, list[int]]
+    warmup: dict[str, list[int]]
+
+    @property
+    def text(self) -> str:
+        """The tasks in words: active 0(0,1), standby 1(2)."""
+        roles = (("active", self.active), ("standby", self.standby), ("warm-up", self.warmup))
+        return ", ".join(f"{role} {cell(tasks)}" for role, tasks in roles if tasks) or "no tasks"
+
+
+@dataclass(frozen=True, slots=True)
+class SubtopologyDescription(Result):
+    """A part of a streams group's topology: the topics it reads, repartition topics it writes, and its changelogs."""
+
+    subtopology_id: str
+    source_topics: list[str]
+    repartition_sink_topics: list[str]
+    changelog_topics: list[str]
+
+    @property
+    def text(self) -> str:
+        """The subtopology in words."""
+        roles = (
+            ("reads", self.source_topics),
+            ("writes", self.repartition_sink_topics),
+            ("keeps", self.changelog_topics),
+        )
+        told = "; ".join(f"{role} {', '.join(topics)}" for role, topics in roles if topics)
+        return f"subtopology {self.subtopology_id} {told}"
+
+
+@dataclass(frozen=True, slots=True)
 class MemberDescription(Result):
     """A member and its partitions: {topic: [partitions]}.
 
     A member of a group of the consumer protocol (KIP-848) also has `epoch`, its progress; `target`, its assignment once
     it has caught up; `type`, the protocol that it speaks itself: consumer, or classic while a fleet changes over.
+    A member of a streams group is assigned the partitions that its active tasks read; `tasks` has all its tasks.
     """
 
     member_id: str
@@ -165,13 +209,14 @@ class MemberDescription(Result):
     type: str = "classic"
     epoch: int | None = None
     target: dict[str, list[int]] | None = None
+    tasks: TasksDescription | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class GroupDescription(Result):
-    """A group: `protocol` is the assignor, `coordinator` the node that serves it, `type` classic or consumer.
+    """A group: `protocol` is the assignor, `coordinator` the node that serves it, `type` as of a listing.
 
-    `epoch` grows with every change of a group of the consumer protocol; it is None for a classic one.
+    `epoch` grows with every change of a group; it is None for a classic one. Topology and its epoch: of streams groups.
     """
 
     group_id: str
@@ -182,6 +227,9 @@ class GroupDescription(Result):
     members: list[MemberDescription]
     type: str = "classic"
     epoch: int | None = None
+    assignment_epoch: int | None = None
+    topology_epoch: int | None = None
+    topology: list[SubtopologyDescription] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,7 +245,10 @@ class CommittedOffset(Result):
 
 @dataclass(frozen=True, slots=True)
 class PartitionLag(Result):
-    """Lag of a group on one partition. `lag` is the high watermark minus the committed offset."""
+    """Lag of a group on one partition. `lag` is the high watermark minus the committed offset.
+
+    A share group has its start offset as `committed_offset`, the lag that its coordinator reports, and no single owner.
+    """
 
     topic: str
     partition: int
@@ -234,11 +285,12 @@ class OffsetMove(Result):
 
 @dataclass(frozen=True, slots=True)
 class ResetPlan(Result):
-    """The moves that a reset would make; nothing has happened yet."""
+    """The moves that a reset would make, for a group of this type; nothing has happened yet."""
 
     group_id: str
     state: str
     moves: list[OffsetMove]
+    type: str = "classic"
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import base64
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeVar
 
+from partita.admin.asking import Connected, ask_for_each
+from partita.admin.missing_rights import needs
 from partita.admin.results import (
     ClusterDescription,
     CreatedTopic,
@@ -18,7 +20,6 @@ from partita.admin.results import (
     raise_failures,
 )
 from partita.errors import KafkaError, error_for
-from partita.net.cluster import Cluster
 from partita.protocol.error_codes import ErrorCode
 from partita.protocol.messages.create_partitions import (
     CreatePartitionsAssignment,
@@ -35,7 +36,7 @@ from partita.protocol.messages.delete_topics import DeleteTopicsRequest, DeleteT
 from partita.protocol.messages.describe_cluster import DescribeClusterRequest, DescribeClusterResponse
 from partita.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
 from partita.protocol.metadata_view import TopicView
-from partita.protocol.primitives import Message, Request
+from partita.protocol.primitives import Message
 
 R = TypeVar("R", bound=Message)
 
@@ -51,19 +52,17 @@ class NewTopic:
     replicas: Mapping[int, Sequence[int]] = field(default_factory=dict)
 
 
+@needs(topic="CREATE", cluster="CREATE")
 async def create_topics(
-    cluster: Cluster, topics: Sequence[NewTopic | str], *, validate_only: bool, timeout_ms: int
+    self: Connected, *new: NewTopic | str, validate_only: bool = False, timeout_ms: int = 30_000
 ) -> list[CreatedTopic]:
-    """Create the topics. Raises SomeFailed when only some could be created."""
-    for topic in topics:
+    """Create topics, each given as NewTopic or by name alone; with `validate_only` only say if it would work."""
+    for topic in new:
         if not isinstance(topic, NewTopic | str):
             raise TypeError(f"create_topics takes names and NewTopics one after the other, not {topic!r}")
-    wanted = [_creatable(topic if isinstance(topic, NewTopic) else NewTopic(topic)) for topic in topics]
+    wanted = [_creatable(topic if isinstance(topic, NewTopic) else NewTopic(topic)) for topic in new]
     request = CreateTopicsRequest(topics=wanted, timeout_ms=timeout_ms, validate_only=validate_only)
-    answer = await ask_controller(cluster, request, lambda a: [t.error_code for t in a.topics])
-    raise_failures(
-        {t.name: error_for(t.error_code, t.error_message) for t in answer.topics if t.error_code}, len(topics)
-    )
+    answer = await ask_for_each(self.cluster, request, lambda a: ((t.name, t) for t in a.topics))
     return [
         CreatedTopic(
             topic.name,
@@ -74,6 +73,19 @@ async def create_topics(
         )
         for topic in answer.topics
     ]
+
+
+@needs(topic="CREATE", cluster="CREATE")
+async def create_topic(
+    self: Connected,
+    name: str,
+    partitions: int = -1,
+    replication_factor: int = -1,
+    configs: Mapping[str, str | int | bool | None] | None = None,
+) -> CreatedTopic:
+    """Create one topic. Raises TopicAlreadyExistsError."""
+    (created,) = await create_topics(self, NewTopic(name, partitions, replication_factor, configs or {}))
+    return created
 
 
 def _creatable(topic: NewTopic) -> CreatableTopic:
@@ -90,39 +102,42 @@ def _creatable(topic: NewTopic) -> CreatableTopic:
     )
 
 
-async def delete_topics(cluster: Cluster, names: Sequence[str], *, timeout_ms: int) -> None:
-    """Delete the topics. Raises SomeFailed when only some could be deleted."""
+@needs(topic="DELETE")
+async def delete_topics(self: Connected, names: str | Iterable[str], *, timeout_ms: int = 30_000) -> None:
+    """Delete topics with all their records, for good. Raises UnknownTopicOrPartitionError."""
+    wanted = names_of(names)
     request = DeleteTopicsRequest(
-        topics=[DeleteTopicState(name=name) for name in names], topic_names=list(names), timeout_ms=timeout_ms
+        topics=[DeleteTopicState(name=name) for name in wanted], topic_names=wanted, timeout_ms=timeout_ms
     )
-    answer = await ask_controller(cluster, request, lambda a: [r.error_code for r in a.responses])
-    failures = {r.name or "": error_for(r.error_code, r.error_message) for r in answer.responses if r.error_code}
-    raise_failures(failures, len(names))
+    await ask_for_each(self.cluster, request, lambda a: ((r.name or "", r) for r in a.responses))
 
 
+@needs(topic="ALTER")
 async def create_partitions(
-    cluster: Cluster,
+    self: Connected,
     topic: str,
     total: int,
     *,
-    replicas: Sequence[Sequence[int]] | None,
-    validate_only: bool,
-    timeout_ms: int,
+    replicas: Sequence[Sequence[int]] | None = None,
+    validate_only: bool = False,
+    timeout_ms: int = 30_000,
 ) -> None:
-    """Raise the number of partitions to `total`. Raises InvalidPartitionsError unless there are fewer now."""
+    """Increase the topic's partitions to `total`; keys hash to other partitions from then on.
+
+    Raises InvalidPartitionsError unless there are fewer now.
+    """
     placed = None if replicas is None else [CreatePartitionsAssignment(broker_ids=list(nodes)) for nodes in replicas]
     request = CreatePartitionsRequest(
         topics=[CreatePartitionsTopic(name=topic, count=total, assignments=placed)],
         timeout_ms=timeout_ms,
         validate_only=validate_only,
     )
-    answer = await ask_controller(cluster, request, lambda a: [r.error_code for r in a.results])
-    raise_failures({r.name: error_for(r.error_code, r.error_message) for r in answer.results if r.error_code}, 1)
+    await ask_for_each(self.cluster, request, lambda a: ((r.name, r) for r in a.results))
 
 
-async def list_topics(cluster: Cluster, *, include_internal: bool) -> list[TopicListing]:
-    """Every topic of the cluster, sorted by name."""
-    views = await cluster.topics(None)
+async def list_topics(self: Connected, *, include_internal: bool = False) -> list[TopicListing]:
+    """Every topic by name, with its number of partitions; internal ones such as __consumer_offsets on demand."""
+    views = await self.cluster.topics(None)
     return [
         TopicListing(view.name, id_text(view.topic_id), len(view.partitions), view.is_internal)
         for view in sorted(views.values(), key=lambda view: view.name)
@@ -130,21 +145,28 @@ async def list_topics(cluster: Cluster, *, include_internal: bool) -> list[Topic
     ]
 
 
-async def describe_topics(cluster: Cluster, names: Sequence[str]) -> list[TopicDescription]:
-    """The topics in the order they were named. Raises UnknownTopicOrPartitionError."""
-    views = await cluster.topics(names)
+@needs(topic="DESCRIBE")
+async def describe_topics(self: Connected, names: str | Iterable[str]) -> list[TopicDescription]:
+    """Partitions, leaders and replicas. Raises UnknownTopicOrPartitionError."""
+    wanted = names_of(names)
+    views = await self.cluster.topics(wanted)
     failures: dict[str, KafkaError] = {}
-    for name in names:
+    for name in wanted:
         code = views[name].error_code if name in views else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
         if code:
             failures[name] = error_for(code, f"topic {name!r}: {ErrorCode(code).meaning}")
-    raise_failures(failures, len(names))
-    return [_described(views[name]) for name in names]
+    raise_failures(failures, len(wanted))
+    return [_described(views[name]) for name in wanted]
 
 
-async def wait_for_topics(cluster: Cluster, names: Sequence[str], timeout_ms: int) -> None:
-    """Wait until every node knows the topics and a leader for each partition. Raises the last error at the end."""
-    wanted = [MetadataRequestTopic(name=name) for name in names]
+@needs(topic="DESCRIBE")
+async def wait_for_topics(self: Connected, names: str | Iterable[str], *, timeout: float = 30.0) -> None:
+    """Return once every node knows these topics and the leaders of their partitions, within `timeout` seconds.
+
+    Raises UnknownTopicOrPartitionError, or the error of the last attempt.
+    """
+    cluster = self.cluster
+    wanted = [MetadataRequestTopic(name=name) for name in names_of(names)]
     request = MetadataRequest(topics=wanted, allow_auto_topic_creation=False)
 
     async def of_node(node: int) -> None:
@@ -159,7 +181,7 @@ async def wait_for_topics(cluster: Cluster, names: Sequence[str], timeout_ms: in
         await cluster.refresh([])
         await asyncio.gather(*map(of_node, cluster.view.nodes))
 
-    await cluster.retry(once, timeout_ms=timeout_ms)
+    await cluster.retry(once, timeout_ms=int(timeout * 1000))
 
 
 def _described(view: TopicView) -> TopicDescription:
@@ -170,8 +192,9 @@ def _described(view: TopicView) -> TopicDescription:
     return TopicDescription(view.name, id_text(view.topic_id), view.is_internal, partitions)
 
 
-async def describe_cluster(cluster: Cluster) -> ClusterDescription:
-    """The cluster as a broker of it describes it now; nodes are sorted by id."""
+async def describe_cluster(self: Connected) -> ClusterDescription:
+    """The cluster's id, its controller, and the nodes that are alive."""
+    cluster = self.cluster
 
     async def once() -> DescribeClusterResponse:
         answer = await cluster.request(None, DescribeClusterRequest())
@@ -182,20 +205,6 @@ async def describe_cluster(cluster: Cluster) -> ClusterDescription:
     answer = await cluster.retry(once)
     nodes = [NodeDescription(b.broker_id, b.host, b.port, b.rack) for b in answer.brokers]
     return ClusterDescription(answer.cluster_id, answer.controller_id, sorted(nodes, key=lambda node: node.id))
-
-
-async def ask_controller(cluster: Cluster, message: Request[R], codes: Callable[[R], Collection[int]]) -> R:
-    """Send to the controller (any broker forwards it), again while an answer's codes say it was the wrong node."""
-
-    async def once() -> R:
-        controller = cluster.view.controller_id
-        answer = await cluster.request(controller if controller in cluster.view.nodes else None, message)
-        if ErrorCode.NOT_CONTROLLER in codes(answer):
-            await cluster.refresh([])
-            raise error_for(ErrorCode.NOT_CONTROLLER)
-        return answer
-
-    return await cluster.retry(once)
 
 
 def id_text(topic_id: bytes) -> str:

@@ -7,9 +7,12 @@ client, and the search of kafka-transactions.sh (KIP-664).
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Callable, Iterable, Mapping
 from typing import TypeVar
 
+from partita.admin.asking import Connected
+from partita.admin.missing_rights import needs
 from partita.admin.offsets import TopicPartition, ask_leaders
 from partita.admin.results import (
     OpenTransaction,
@@ -18,6 +21,7 @@ from partita.admin.results import (
     TransactionListing,
     raise_failures,
 )
+from partita.admin.topics import names_of
 from partita.errors import InvalidRequestError, KafkaError, TransactionalIdNotFoundError, error_for
 from partita.net.cluster import COORDINATOR_MOVED, Cluster
 from partita.net.errors import Disconnected
@@ -41,9 +45,18 @@ R = TypeVar("R", bound=Message)
 
 
 async def list_transactions(
-    cluster: Cluster, states: Iterable[str], producer_ids: Iterable[int], min_duration_ms: int, pattern: str | None
+    self: Connected,
+    *,
+    states: Iterable[str] = (),
+    producer_ids: Iterable[int] = (),
+    min_duration_ms: int = -1,
+    pattern: str | None = None,
 ) -> list[TransactionListing]:
-    """Ask every node for the transactional ids it coordinates. Raises ValueError for a state that no node knows."""
+    """Transactional ids: all, or those in some states ("Ongoing"), of some producers, or open for longer.
+
+    `pattern` is a regular expression that has to match the whole id.
+    """
+    cluster = self.cluster
     request = ListTransactionsRequest(
         state_filters=list(states),
         producer_id_filters=list(producer_ids),
@@ -71,14 +84,15 @@ async def list_transactions(
     return sorted((one for some in found for one in some), key=lambda one: one.transactional_id)
 
 
-async def describe_transactions(cluster: Cluster, ids: Iterable[str]) -> list[TransactionDescription]:
-    """Return each id as its coordinator knows it. Raises TransactionalIdNotFoundError, or SomeFailed for several."""
-    wanted = list(dict.fromkeys(ids))
+@needs(topic="DESCRIBE", transaction="DESCRIBE")
+async def describe_transactions(self: Connected, ids: str | Iterable[str]) -> list[TransactionDescription]:
+    """State, producer, timeout and partitions of transactional ids. Raises TransactionalIdNotFoundError."""
+    wanted = names_of(ids)
     failures: dict[str, KafkaError] = {}
     found = []
     for transactional_id in wanted:
         try:
-            found.append(await _describe(cluster, transactional_id))
+            found.append(await _describe(self.cluster, transactional_id))
         except KafkaError as error:
             if error.retriable:
                 raise
@@ -108,10 +122,11 @@ async def _describe(cluster: Cluster, transactional_id: str) -> TransactionDescr
     )
 
 
+@needs(topic="READ")
 async def describe_producers(
-    cluster: Cluster, partitions: Iterable[TopicPartition]
+    self: Connected, partitions: Iterable[TopicPartition]
 ) -> dict[TopicPartition, list[ProducerDescription]]:
-    """Return the producers that each partition's leader remembers."""
+    """The producers that partitions remember, with their open transactions."""
 
     def build(parts: Iterable[TopicPartition]) -> DescribeProducersRequest:
         topics: dict[str, DescribeProducersTopic] = {}
@@ -119,7 +134,7 @@ async def describe_producers(
             topics.setdefault(topic, DescribeProducersTopic(name=topic)).partition_indexes.append(partition)
         return DescribeProducersRequest(topics=list(topics.values()))
 
-    found = await ask_leaders(cluster, partitions, build)
+    found = await ask_leaders(self.cluster, partitions, build)
     return {
         at: [
             ProducerDescription(
@@ -136,7 +151,19 @@ async def describe_producers(
     }
 
 
-async def fence_producer(cluster: Cluster, transactional_id: str) -> tuple[int, int]:
+@needs(transaction="WRITE")
+async def fence_producers(self: Connected, ids: str | Iterable[str]) -> dict[str, tuple[int, int]]:
+    """Fence the users of these transactional ids, abort open transactions; return each producer id and epoch."""
+    return {name: await _fence_producer(self.cluster, name) for name in names_of(ids)}
+
+
+@needs(transaction="WRITE")
+async def force_terminate_transaction(self: Connected, transactional_id: str) -> None:
+    """Abort the open transaction of an id, prepared or not, and fence its producer."""
+    await _fence_producer(self.cluster, transactional_id)
+
+
+async def _fence_producer(cluster: Cluster, transactional_id: str) -> tuple[int, int]:
     """Take the id from its present producer, which aborts an open transaction; return producer id and new epoch."""
     request = InitProducerIdRequest(
         transactional_id=transactional_id,
@@ -150,7 +177,7 @@ async def fence_producer(cluster: Cluster, transactional_id: str) -> tuple[int, 
     return answer.producer_id, answer.producer_epoch
 
 
-async def abort_open(cluster: Cluster, at: TopicPartition, producer: ProducerDescription) -> None:
+async def _abort_open(cluster: Cluster, at: TopicPartition, producer: ProducerDescription) -> None:
     """Write an abort marker into one partition, whatever the coordinator thinks. For hanging transactions only."""
     marker = WritableTxnMarker(
         producer_id=producer.producer_id,
@@ -173,37 +200,49 @@ async def abort_open(cluster: Cluster, at: TopicPartition, producer: ProducerDes
     await cluster.retry(once)
 
 
-async def abort_hanging(cluster: Cluster, at: TopicPartition, start_offset: int) -> ProducerDescription:
-    """End the open transaction that begins at this offset, and say whose it was. Raises ValueError without one."""
-    found = await describe_producers(cluster, [at])
+@needs(topic="READ", cluster="ALTER")
+async def abort_hanging_transaction(
+    self: Connected, topic: str, partition: int, start_offset: int
+) -> ProducerDescription:
+    """End the open transaction of a partition that begins at this offset, whatever its coordinator thinks.
+
+    Meant for results of `find_hanging_transactions`. Raises ValueError when no transaction is open there.
+    """
+    at = (topic, partition)
+    found = await describe_producers(self, [at])
     open_ones = [producer for producer in found[at] if producer.open_since_offset == start_offset]
     if not open_ones:
-        raise ValueError(f"no open transaction begins at offset {start_offset} of {at[0]}-{at[1]}")
-    await abort_open(cluster, at, open_ones[0])
+        raise ValueError(f"no open transaction begins at offset {start_offset} of {topic}-{partition}")
+    await _abort_open(self.cluster, at, open_ones[0])
     return open_ones[0]
 
 
-async def find_hanging(
-    cluster: Cluster, partitions: Iterable[TopicPartition] | None, now_ms: int, longest_ms: int
+async def find_hanging_transactions(
+    self: Connected,
+    partitions: Iterable[TopicPartition] | None = None,
+    *,
+    max_transaction_timeout_ms: int = LONGEST_TIMEOUT_MS,
 ) -> list[OpenTransaction]:
-    """Open transactions older than `longest_ms` whose coordinator will not end them; None: of all partitions.
+    """Open transactions that no coordinator will end; in some partitions, or in all of the cluster.
 
-    Their last stable offset stands still until `abort_hanging` ends them.
+    Only those whose last record is older than `max_transaction_timeout_ms` are looked at.
     """
+    now_ms = time.time_ns() // 1_000_000
+    cluster = self.cluster
     if partitions is None:
         view = await cluster.topics(None)
         partitions = [(name, part.partition) for name, topic in view.items() for part in topic.partitions]
-    remembered = await describe_producers(cluster, partitions)
+    remembered = await describe_producers(self, partitions)
     old = [
         (at, producer)
         for at, producers in remembered.items()
         for producer in producers
-        if producer.open_since_offset is not None and now_ms - producer.last_timestamp_ms > longest_ms
+        if producer.open_since_offset is not None and now_ms - producer.last_timestamp_ms > max_transaction_timeout_ms
     ]
     if not old:
         return []
     ids = sorted({producer.producer_id for _, producer in old})
-    listed = await list_transactions(cluster, (), ids, -1, None)
+    listed = await list_transactions(self, producer_ids=ids)
     described: dict[int, TransactionDescription] = {}
     for listing in listed:
         try:

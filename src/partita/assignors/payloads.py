@@ -10,13 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from partita.assignors.interface import Subscription, TopicPartition, sorted_strings, utf16_key
-from partita.protocol.messages.consumer_protocol import (
-    ConsumerProtocolAssignment,
-    ConsumerProtocolSubscription,
-)
-from partita.protocol.messages.consumer_protocol import (
-    TopicPartition as WireTopicPartitions,
-)
+from partita.protocol.messages.consumer_protocol import ConsumerProtocolAssignment, ConsumerProtocolSubscription
+from partita.protocol.messages.consumer_protocol import TopicPartition as WireTopicPartitions
 from partita.protocol.primitives import Buffer, MalformedRequest, Reader, Writer
 
 HIGHEST_VERSION = 3

@@ -1,7 +1,8 @@
-"""Sticky: as even as possible, and as little moved as possible; all partitions are given up first (EAGER).
+"""Sticky: as even as possible, and as little moved as possible; on the client, and as "uniform" on the server.
 
-Each member sends what it was last given, with the generation, as user data; claims in `owned_partitions` are not
-looked at. (Kafka: StickyAssignor.)
+On the client all partitions are given up first (EAGER). Each member sends what it was last given, with the generation,
+as user data; claims in `owned_partitions` are not looked at. The server knows what each member had. (Kafka:
+StickyAssignor, UniformAssignor.)
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import ClassVar
 
-from partita.assignors.interface import Assignment, Assignor, Subscription, TopicMetadata, TopicPartition
+from partita.assignors.interface import Assignment, Assignor, Subscription, TopicMetadata, TopicPartition, topic_sets
 from partita.assignors.sticky_general import share_generally
 from partita.assignors.sticky_quota import share_by_quota
 from partita.assignors.sticky_sharing import Shares, Sharing
@@ -45,6 +46,27 @@ class StickyAssignor(Assignor):
         """Remember the owned partitions for the next subscription."""
         self._last = list(partitions)
         self._generation_id = generation_id
+
+
+class UniformAssignor(Assignor):
+    """`group.consumer.assignors=uniform`, the first choice of the coordinator by default."""
+
+    name: ClassVar[str] = "uniform"
+
+    def assign(self, metadata: TopicMetadata, subscriptions: Mapping[str, Subscription]) -> Assignment:
+        """Share as evenly as possible and let members keep their previous target."""
+        if not subscriptions:
+            return {}
+        sharing = Sharing(TopicMetadata(metadata.partition_counts), subscriptions)
+        sets = topic_sets(subscriptions)
+        topics = [sets[member] for member in sharing.members]
+        sharing.settle(
+            [
+                (sharing.numbers([p for p in subscriptions[member].owned_partitions if p[0] in wanted]), 0)
+                for member, wanted in zip(sharing.members, topics, strict=True)
+            ]
+        )
+        return sharing.assignment(share(sharing))
 
 
 def share(sharing: Sharing) -> Shares:

@@ -28,13 +28,14 @@ from partita.broker.options import (
     Value,
 )
 from partita.lazy import later
-from partita.options import nearest
 from partita.records.header import CODEC_NAMES
 from partita.secret import Secret
 
 if TYPE_CHECKING:
+    from partita import options as client_options
     from partita.records import compression
 else:
+    client_options = later("partita.options")
     compression = later("partita.records.compression")
 
 BROKER_OPTIONS: dict[str, Option] = {option.name: option for option in BROKER}
@@ -53,7 +54,7 @@ PARTITA_DEFAULTS: dict[str, Value] = {
     "transaction.state.log.min.isr": 1,
     "transaction.state.log.replication.factor": 1,
 }
-"""Deviation: Partita defaults `group.initial.rebalance.delay.ms` to 0, and `offsets.topic.replication.factor`,
+"""Deviation: Partita defaults `group.initial.rebalance.delay.ms` to 0, `offsets.topic.replication.factor`,
 `transaction.state.log.replication.factor`, `transaction.state.log.min.isr`,
 `share.coordinator.state.topic.replication.factor` and `share.coordinator.state.topic.min.isr` to 1, where Kafka's
 defaults are 3000, 3, 3, 2, 3 and 2; `--kafka-defaults` brings these back.
@@ -167,7 +168,7 @@ def as_text(value: Value) -> str | None:
 
 def unknown_name(name: str, options: Mapping[str, Option]) -> ConfigError:
     """Return the error for an unknown name, with the nearest one that exists."""
-    close = nearest(name, options, 0.5)
+    close = client_options.nearest(name, options, 0.5)
     what = "topic config name:" if options is TOPIC_OPTIONS else "configuration"
     return ConfigError(f"Unknown {what} {name}" + (f"; did you mean {close[0]}?" if close else ""))
 
@@ -265,6 +266,7 @@ class BrokerConfig(_Settings):
             option = find(name, BROKER_OPTIONS)
             self.given[option.name] = parse(option, value)
         self._values = {**self.defaults, **self.given}
+        self.of_topics = _OfTopics(self)
         self._check_together()
 
     def get(self, name: str) -> Value:
@@ -286,6 +288,7 @@ class BrokerConfig(_Settings):
         """The settings as they would be after these changes (None: not set). Nothing here changes."""
         as_if = copy(self)
         as_if._values = {**self._values, **changes}
+        as_if.of_topics = _OfTopics(as_if)
         return as_if
 
     @property
@@ -304,6 +307,7 @@ class BrokerConfig(_Settings):
         else:
             changed[name] = value
         self._values = {**self.defaults, **self.given, **self.dynamic}
+        self.of_topics.clear()
         for listener in self._listeners:
             listener(name)
 
@@ -329,6 +333,18 @@ class BrokerConfig(_Settings):
         for more, less in _MORE_THAN:
             if self.int(more) < self.int(less):
                 raise ConfigError(f"{more} {self.int(more)} must be at least {less} {self.int(less)}")
+
+
+class _OfTopics(dict[str, Value]):
+    """The values of topic options that follow from a broker's settings, each kept once it was asked for."""
+
+    def __init__(self, broker: BrokerConfig) -> None:
+        super().__init__()
+        self._broker = broker
+
+    def __missing__(self, name: str) -> Value:
+        value = self[name] = broker_value(TOPIC_OPTIONS[name], self._broker)
+        return value
 
 
 class ListenerConfig(_Settings):
@@ -368,9 +384,8 @@ class TopicConfig(_Settings):
 
     def get(self, name: str) -> Value:
         """Return the topic's own value, else the one that follows from the broker's settings."""
-        if name in self.own:
-            return self.own[name]
-        return broker_value(TOPIC_OPTIONS[name], self.broker)
+        own = self.own
+        return own[name] if name in own else self.broker.of_topics[name]
 
 
 _HOUR_MS = 3_600_000

@@ -228,7 +228,7 @@ class Traffic:
             count_errors(self.errors, api_key, response)
 
     def tally(self, api_key: int, version: int) -> Tally:
-        """Where to count the requests that are answered from memory."""
+        """Return the counter of requests that are answered from memory."""
         tally = self.from_memory.get((api_key, version))
         if tally is None:
             tally = self.from_memory[api_key, version] = Tally(api_key, self.errors)
@@ -257,7 +257,7 @@ class Traffic:
         return found
 
     def produced(self, topic: str, records: int, size: int, *, refused: bool) -> None:
-        """One partition's batch came: `records` were appended, or the batch was refused."""
+        """Count the batch of one partition: `records` were appended, or it was refused."""
         for counts in (self.all, self.of(topic)):
             counts.produces += 1
             if refused:
@@ -268,7 +268,7 @@ class Traffic:
                 counts.bytes_in += size
 
     def fetched(self, topic: str, size: int, *, failed: bool) -> None:
-        """One partition was read for a client."""
+        """Count a read of one partition for a client."""
         for counts in (self.all, self.of(topic)):
             counts.fetches += 1
             counts.bytes_out += size

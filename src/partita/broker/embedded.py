@@ -24,11 +24,11 @@ if TYPE_CHECKING:
     from partita.admin.results import GroupDescription
     from partita.broker.control import verbs
     from partita.broker.nodes import Cluster
-    from partita.broker.option_types import BrokerOptions
     from partita.broker.running import RunningBroker
     from partita.broker.security.ready_made import ThrowAwayCertificates
     from partita.consumer.records import ConsumerRecord
     from partita.consumer.shell import blocking as blocking_consumer
+    from partita.option_types import BrokerOptions
     from partita.producer.batch import RecordMetadata
     from partita.producer.serializing import GivenHeaders
     from partita.producer.shell import client as producer_client

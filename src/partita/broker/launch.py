@@ -10,14 +10,13 @@ import asyncio
 import logging
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from errno import EACCES, EADDRINUSE
 from importlib import import_module
+from typing import TYPE_CHECKING, NamedTuple
 
-from partita.broker.bootstrap_topics import WantedTopic, create_wanted
 from partita.broker.config import BrokerConfig, ConfigError, as_text
 from partita.broker.running import CannotListen, RunningBroker
-from partita.broker.storage.data_dir import DataDirectoryError, DiskStore, MemoryStore
+from partita.broker.storage.memory_store import MemoryStore
 from partita.broker.storage.store import Store
 from partita.broker.topics.catalogue import OFFSETS_TOPIC
 from partita.broker.wire.listeners import PLAINTEXT, PORT_MAX, Endpoint, Listener, listeners
@@ -25,18 +24,21 @@ from partita.lazy import later
 from partita.log.log_config import Durability
 from partita.log.storage import StorageError
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     import secrets
 
     from partita.assignors import interface as assignor_interface
+    from partita.broker import bootstrap_topics
     from partita.broker.control import endpoint as control_endpoint
     from partita.broker.security import ready_made as security_ready_made
+    from partita.broker.storage import data_dir
     from partita.security.rights import acl_text
 else:
     acl_text = later("partita.security.rights.acl_text")
     assignor_interface = later("partita.assignors.interface")
+    bootstrap_topics = later("partita.broker.bootstrap_topics")
     control_endpoint = later("partita.broker.control.endpoint")
+    data_dir = later("partita.broker.storage.data_dir")
     secrets = later("secrets")
     security_ready_made = later("partita.broker.security.ready_made")
 
@@ -53,8 +55,7 @@ class StartError(Exception):
     """The broker cannot start; the message is one line for the user."""
 
 
-@dataclass(frozen=True, slots=True)
-class BrokerSettings:
+class BrokerSettings(NamedTuple):
     """The settings of a start. `port` 0 lets the system choose; with several nodes a given port is the first node's.
 
     The option `listeners` takes the place of `host` and `port`. `tls` makes throw-away certificates, `tls_dir` has some
@@ -75,11 +76,11 @@ class BrokerSettings:
     tls: bool = False
     tls_dir: str | None = None
     mtls: bool = False
-    users: Mapping[str, str] = field(default_factory=dict)
+    users: Mapping[str, str] = {}
     acls: Sequence[str] = ()
     assignors: Sequence[assignor_interface.Assignor | str] = ()
-    topics: Sequence[WantedTopic] = ()
-    options: Mapping[str, object] = field(default_factory=dict)
+    topics: Sequence[bootstrap_topics.WantedTopic] = ()
+    options: Mapping[str, object] = {}
 
 
 def new_event_loop() -> asyncio.AbstractEventLoop:
@@ -103,12 +104,12 @@ async def start_broker(settings: BrokerSettings) -> RunningBroker:
         wanted = listeners(config, settings.nodes)
         assignors = [_assignor(given) for given in settings.assignors]
         store = await _open_store(settings)
-    except (ConfigError, DataDirectoryError) as error:
+    except (ConfigError, data_dir.DataDirectoryError) as error:
         raise StartError(str(error)) from None
     try:
         users = {} if ready_made is None else ready_made.users
         running = RunningBroker(config, store, settings.nodes, users, assignors)
-    except (DataDirectoryError, ConfigError) as error:
+    except (data_dir.DataDirectoryError, ConfigError) as error:
         raise StartError(str(error)) from None
     except (StorageError, KeyError, ValueError) as error:
         raise StartError(f"the catalogue of {store.root} cannot be used: {error!r}") from None
@@ -119,7 +120,7 @@ async def start_broker(settings: BrokerSettings) -> RunningBroker:
         await running.start(wanted)
         _grant(running, settings.acls)
         if settings.topics:
-            create_wanted(running.cluster, settings.topics)
+            bootstrap_topics.create_wanted(running.cluster, settings.topics)
     except ConfigError as error:
         await running.stop()
         raise StartError(str(error)) from None
@@ -254,7 +255,7 @@ async def _open_store(settings: BrokerSettings) -> Store:
             raise StartError(f"durability {durability} needs a data directory")
         return MemoryStore()
     # Beside the loop: after a crash it may have much to sync.
-    return await asyncio.to_thread(DiskStore, settings.data_dir, Durability(durability))
+    return await asyncio.to_thread(data_dir.DiskStore, settings.data_dir, Durability(durability))
 
 
 def banner(running: RunningBroker, *, shows_token: bool = True) -> list[str]:

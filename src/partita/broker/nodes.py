@@ -11,7 +11,8 @@ import asyncio
 import logging
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from typing import NamedTuple
 
 from partita.broker.config import BrokerConfig
 from partita.broker.notes import Notes
@@ -123,69 +124,24 @@ class Cluster:
             placed.append([ids[(start + i) % len(ids)] for i in range(width)])
         return placed
 
-    def ensure_offsets_topic(self) -> Topic | None:
-        """Return `__consumer_offsets`; create it if it does not exist.
+    def ensure_state_topic(self, name: str) -> Topic | None:
+        """Return a coordinator's topic; create it if it does not exist.
 
-        None while fewer nodes are alive than `offsets.topic.replication.factor` asks for: then nothing is created.
+        None while fewer nodes are alive than its option of a replication factor asks for: then nothing is created.
         """
-        topic = self.catalogue.get(OFFSETS_TOPIC)
+        topic = self.catalogue.get(name)
         if topic is not None:
             return topic
-        replication = self.config.int("offsets.topic.replication.factor")
+        wanted = _STATE_TOPICS[name]
+        replication = self.config.int(wanted.replication)
         if replication > len(self.alive):
-            if not self._missing_nodes_are_told:
+            if name == OFFSETS_TOPIC and not self._missing_nodes_are_told:
                 self._missing_nodes_are_told = True
                 log.warning("groups are not served: %s", self.missing_nodes(len(self.alive)))
             return None
-        settings: dict[str, Value] = {
-            "cleanup.policy": ("compact",),
-            "compression.type": "producer",
-            "segment.bytes": self.config.int("offsets.topic.segment.bytes"),
-        }
-        count = self.config.int("offsets.topic.num.partitions")
-        return self.create_topic(OFFSETS_TOPIC, count, replication, settings)
-
-    def ensure_transaction_topic(self) -> Topic | None:
-        """Return `__transaction_state`; create it if it does not exist.
-
-        None while fewer nodes are alive than `transaction.state.log.replication.factor` asks for.
-        """
-        topic = self.catalogue.get(TRANSACTION_TOPIC)
-        if topic is not None:
-            return topic
-        replication = self.config.int("transaction.state.log.replication.factor")
-        if replication > len(self.alive):
-            return None
-        settings: dict[str, Value] = {
-            "cleanup.policy": ("compact",),
-            "compression.type": "uncompressed",
-            "min.insync.replicas": self.config.int("transaction.state.log.min.isr"),
-            "segment.bytes": self.config.int("transaction.state.log.segment.bytes"),
-            "unclean.leader.election.enable": False,
-        }
-        count = self.config.int("transaction.state.log.num.partitions")
-        return self.create_topic(TRANSACTION_TOPIC, count, replication, settings)
-
-    def ensure_share_state_topic(self) -> Topic | None:
-        """Return `__share_group_state`; create it if it does not exist.
-
-        None while fewer nodes are alive than `share.coordinator.state.topic.replication.factor` asks for.
-        """
-        topic = self.catalogue.get(SHARE_STATE_TOPIC)
-        if topic is not None:
-            return topic
-        replication = self.config.int("share.coordinator.state.topic.replication.factor")
-        if replication > len(self.alive):
-            return None
-        settings: dict[str, Value] = {
-            "cleanup.policy": ("delete",),
-            "compression.type": "producer",
-            "min.insync.replicas": self.config.int("share.coordinator.state.topic.min.isr"),
-            "retention.ms": -1,
-            "segment.bytes": self.config.int("share.coordinator.state.topic.segment.bytes"),
-        }
-        count = self.config.int("share.coordinator.state.topic.num.partitions")
-        return self.create_topic(SHARE_STATE_TOPIC, count, replication, settings)
+        min_isr = {} if wanted.min_isr is None else {"min.insync.replicas": self.config.int(wanted.min_isr)}
+        settings = {**wanted.settings, "segment.bytes": self.config.int(wanted.segment_bytes), **min_isr}
+        return self.create_topic(name, self.config.int(wanted.partitions), replication, settings)
 
     def missing_nodes(self, count: int) -> str:
         """Why `count` nodes are too few for `__consumer_offsets`; empty text where they suffice."""
@@ -218,6 +174,40 @@ class Cluster:
         """A live replica, else any live node: all of them see the shared store."""
         live = {node.node_id for node in self.alive}
         return next((n for n in partition.replicas if n in live), min(live, default=NO_LEADER))
+
+
+class _StateTopic(NamedTuple):
+    """The topic of a coordinator: its fixed settings, and the options that hold the others."""
+
+    settings: Mapping[str, Value]
+    partitions: str
+    replication: str
+    segment_bytes: str
+    min_isr: str | None = None
+
+
+_STATE_TOPICS = {
+    OFFSETS_TOPIC: _StateTopic(
+        {"cleanup.policy": ("compact",), "compression.type": "producer"},
+        "offsets.topic.num.partitions",
+        "offsets.topic.replication.factor",
+        "offsets.topic.segment.bytes",
+    ),
+    TRANSACTION_TOPIC: _StateTopic(
+        {"cleanup.policy": ("compact",), "compression.type": "uncompressed", "unclean.leader.election.enable": False},
+        "transaction.state.log.num.partitions",
+        "transaction.state.log.replication.factor",
+        "transaction.state.log.segment.bytes",
+        "transaction.state.log.min.isr",
+    ),
+    SHARE_STATE_TOPIC: _StateTopic(
+        {"cleanup.policy": ("delete",), "compression.type": "producer", "retention.ms": -1},
+        "share.coordinator.state.topic.num.partitions",
+        "share.coordinator.state.topic.replication.factor",
+        "share.coordinator.state.topic.segment.bytes",
+        "share.coordinator.state.topic.min.isr",
+    ),
+}
 
 
 def random_uuid() -> bytes:

@@ -143,17 +143,21 @@ class Notes:
 
 def as_json(note: GroupNote | TransactionNote) -> dict[str, Any]:
     """Return the note as plain values, with its kind under `note`."""
-    return {
-        "note": type(note).__name__,
-        **{name: _plain(value) for name, value in zip(note._fields, note, strict=True)},
-    }
+    return {"note": type(note).__name__, **_plain_fields(note._fields, note)}
 
 
 def _plain(value: object) -> object:
-    # Most values are numbers and texts, and a note comes with each member that joins: one look at the type ends it.
     if not isinstance(value, tuple):
         return value
     names = getattr(value, "_fields", None)
     if names is None:
         return [_plain(item) for item in value]
-    return {name: _plain(part) for name, part in zip(names, value, strict=True)}
+    return _plain_fields(names, value)
+
+
+def _plain_fields(names: tuple[str, ...], values: tuple[object, ...]) -> dict[str, Any]:
+    # Most values are numbers and texts, and a note comes with each member that joins: they are not looked into.
+    return {name: value if type(value) in _PLAIN else _plain(value) for name, value in zip(names, values, strict=True)}
+
+
+_PLAIN = frozenset({str, int, bool, type(None)})

@@ -85,7 +85,7 @@ class RunningBroker:
         self.services = Services(self.cluster, users, assignors)
         self.services.count_connections = self._connections
         self.faults = Faults(self.cluster.loop, self.cluster.notes)
-        self.trace = GroupTrace(self.faults, self.cluster.notes, self._state_of)
+        self.trace = GroupTrace(self.faults, self.cluster.notes, self._state_of, self.cluster.catalogue.name_of)
         self.upkeep = self.services.upkeep
         self.failure: str | None = None
         """Why the process is to end: the log directory has failed, and `partita.log.failure` is `exit`."""

@@ -7,20 +7,24 @@ leads. (Kafka: onElection and onResignation of GroupCoordinatorService and Trans
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING, Generic, TypeVar
+from typing import TYPE_CHECKING, ClassVar, Generic, TypeVar
 
 from partita.broker.shard_life import ShardLife, State
 from partita.broker.topics.catalogue import Partition, Topic
+from partita.group import partition_for
 
 if TYPE_CHECKING:
     from partita.broker.nodes import Cluster
 
 
 R = TypeVar("R", bound=ShardLife)
+S = TypeVar("S")
 
 
-class ShardLeadership(ABC, Generic[R]):
+class ShardLeadership(ABC, Generic[R, S]):
     """Runners by partition index. A coordinator derives from it and says how its shards are loaded and ended."""
+
+    topic_name: ClassVar[str]
 
     def __init__(self, cluster: Cluster) -> None:
         self.cluster = cluster
@@ -30,6 +34,9 @@ class ShardLeadership(ABC, Generic[R]):
         self._ended: list[R] = []
         self._held: set[int] = set()
         """Partitions whose shards a test keeps loading."""
+        self.settings: S = self.read_settings()
+        cluster.config.on_change(lambda name: self.settings_changed())
+        cluster.catalogue.on_configured(self._topic_configured)
 
     @abstractmethod
     def load_shard(self, partition: Partition, *, is_held: bool) -> None:
@@ -40,8 +47,33 @@ class ShardLeadership(ABC, Generic[R]):
         """Let the runner, which is no longer among `runners`, resign."""
 
     @abstractmethod
+    def read_settings(self) -> S:
+        """Return the settings of the shards, from the options of the broker and of the topic."""
+
     def settings_changed(self) -> None:
         """Read the settings again, and let every shard go on with them."""
+        self.settings = self.read_settings()
+        for runner in self.runners.values():
+            runner.configure(self.settings)
+
+    def _topic_configured(self, topic: Topic) -> None:
+        if topic.name == self.topic_name:
+            self.settings_changed()
+
+    def max_batch_bytes(self) -> int:
+        """The largest batch that the topic takes."""
+        topic = self.cluster.catalogue.get(self.topic_name)
+        return self.cluster.config.int("message.max.bytes") if topic is None else topic.config.int("max.message.bytes")
+
+    def partition_of(self, key: str) -> Partition | None:
+        """The partition of the topic that holds this group, transactional id or share partition; None without topic."""
+        topic = self.cluster.catalogue.get(self.topic_name)
+        return None if topic is None else topic.partitions[partition_for(key, len(topic.partitions))]
+
+    def runner_of(self, key: str) -> R | None:
+        """Return the key's shard, on any node; None while it has no leader."""
+        partition = self.partition_of(key)
+        return None if partition is None else self.runners.get(partition.index)
 
     def lead_all(self, topic: Topic) -> None:
         """Load the shard of every partition that has a leader and no shard yet."""

@@ -11,10 +11,11 @@ import logging
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from enum import Enum
-from typing import TYPE_CHECKING, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
-from partita.log.partition_log import AppendRefused
+from partita.log.partition_log import AppendRefused, PartitionLog
 from partita.log.storage import StorageError
+from partita.protocol.error_codes import ErrorCode
 from partita.protocol.primitives import MalformedRequest
 from partita.records.header import BatchHeader, InvalidBatch, iter_batches
 
@@ -71,6 +72,10 @@ class ShardLife(ABC):
     # What a runner adds
 
     @abstractmethod
+    def configure(self, settings: Any) -> None:
+        """Go on with these settings, which are of the runner's own class."""
+
+    @abstractmethod
     def on_timer(self) -> None:
         """Do what is due."""
 
@@ -93,6 +98,14 @@ class ShardLife(ABC):
     @abstractmethod
     def _renew(self) -> None:
         """Put a new coordinator in place of the one that was dropped."""
+
+    @property
+    def error(self) -> ErrorCode:
+        """The error code while the shard is loading, failed or gone; NONE while it serves."""
+        if self.state is State.ACTIVE:
+            return ErrorCode.NONE
+        loading = self.state is State.LOADING
+        return ErrorCode.COORDINATOR_LOAD_IN_PROGRESS if loading else ErrorCode.NOT_COORDINATOR
 
     # The load
 
@@ -275,3 +288,21 @@ def _load_in_slices(
             failed(error)
 
     return loop.create_task(go_on())
+
+
+def when_durable(loop: asyncio.AbstractEventLoop, log: PartitionLog, offset: int) -> asyncio.Future[ErrorCode]:
+    """NONE once the high watermark has reached `offset`, KAFKA_STORAGE_ERROR if the log fails before."""
+    durable: asyncio.Future[ErrorCode] = loop.create_future()
+
+    def look() -> None:
+        reached = log.high_watermark >= offset
+        if reached or log.failure is not None:
+            log.unwatch(look)
+            if not durable.done():
+                durable.set_result(ErrorCode.NONE if reached else ErrorCode.KAFKA_STORAGE_ERROR)
+
+    if log.high_watermark >= offset:
+        durable.set_result(ErrorCode.NONE)
+    else:
+        log.watch(look)
+    return durable

@@ -1,4 +1,4 @@
-"""Where the cluster is and how to get in: options, environment variables, properties files, profiles in a TOML file.
+"""Addresses and logins of clusters: options, environment variables, properties files, profiles in a TOML file.
 
 The first address that is given wins: `--bootstrap`, `--profile`, `bootstrap.servers` in the file of
 `--command-config`, `PARTITA_BOOTSTRAP`, `PARTITA_PROFILE`, the profile file's own `default`, and then 127.0.0.1:9092.
@@ -21,7 +21,7 @@ from __future__ import annotations
 import os
 import stat
 import tomllib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import wraps
 from pathlib import Path
@@ -32,7 +32,7 @@ import click
 from partita.cli.terminal import complain, is_asked
 from partita.client_options import CLIENT_OPTIONS
 from partita.lazy import later
-from partita.options import unknown_option
+from partita.options import unknown_option, whole_names
 from partita.properties import parse_properties
 from partita.wording import printable
 
@@ -266,7 +266,7 @@ def read_profiles(file: Path, *, required: bool = False) -> tuple[dict[str, Addr
 
 
 def _profile(file: Path, name: str, table: Mapping[str, Any]) -> Address:
-    options = dict(_flat("", table))
+    options = dict(whole_names(table))
     servers = [options.pop(key) for key in _ADDRESS_KEYS if key in options]
     known = {option.name for option in CLIENT_OPTIONS}
     for spelled in options:
@@ -275,12 +275,3 @@ def _profile(file: Path, name: str, table: Mapping[str, Any]) -> Address:
     if len(servers) != 1 or not isinstance(servers[0], str):
         raise click.UsageError(f'{file}: profile {name!r} needs one bootstrap = "host:port"')
     return Address(servers[0], options)
-
-
-def _flat(prefix: str, table: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
-    """TOML reads `security.protocol` as a table in a table; join the names again."""
-    for name, value in table.items():
-        if isinstance(value, dict):
-            yield from _flat(f"{prefix}{name}.", value)
-        else:
-            yield prefix + name, value

@@ -141,7 +141,7 @@ def _cast(ctx: click.Context, file: BrokerFile) -> dict[str, object]:
     "--admin-token",
     envvar=TOKEN_VARIABLE,
     show_envvar=True,
-    help="What the control endpoint asks for; without it one is made up and printed at the start.",
+    help="Token of the control endpoint; without it one is generated and printed at the start.",
 )
 @click.option(
     "--log-level",
@@ -257,7 +257,6 @@ class _Users:
 
 
 def _users_of(path: str) -> dict[str, str]:
-    """Names and passwords of a properties file. Raises ConfigError."""
     try:
         with open(path, encoding="utf-8") as file:
             users = parse_properties(file.read())

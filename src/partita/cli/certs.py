@@ -37,9 +37,9 @@ def certs() -> None:
     "Without any: localhost, 127.0.0.1 and ::1.",
 )
 @click.option(
-    "--client", "clients", multiple=True, metavar="NAME", help="Also a certificate for a client, who is CN=NAME by it."
+    "--client", "clients", multiple=True, metavar="NAME", help="Also a certificate for a client, with CN=NAME."
 )
-@click.option("--replace", is_flag=True, help="Replace what is there; clients have to learn of the new authority.")
+@click.option("--replace", is_flag=True, help="Replace existing files; clients then need the new authority.")
 def make(folder: Path, names: tuple[str, ...], clients: tuple[str, ...], replace: bool) -> None:
     """Make an authority, a certificate for the broker, and one for each client, in DIR.
 

@@ -17,7 +17,7 @@ import click
 from partita.cli.address import Address, clusters_options
 from partita.cli.connecting import named_if_unreachable
 from partita.cli.terminal import say
-from partita.cli.variables import TOKEN_VARIABLE as ADMIN_TOKEN_VARIABLE
+from partita.cli.variables import token_option
 from partita.lazy import later
 
 if TYPE_CHECKING:
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from partita.dashboard import site as dashboard_site
     from partita.dashboard import sources as dashboard_sources
     from partita.dashboard import webhook as dashboard_webhook
+    from partita.observe import followers as observe_followers
     from partita.observe import history_file, poll_cluster
     from partita.observe import observed as observed_cluster
 else:
@@ -46,17 +47,18 @@ else:
     dashboard_sources = later("partita.dashboard.sources")
     dashboard_webhook = later("partita.dashboard.webhook")
     history_file = later("partita.observe.history_file")
+    observe_followers = later("partita.observe.followers")
     observed_cluster = later("partita.observe.observed")
     poll_cluster = later("partita.observe.poll_cluster")
     several = later("partita.dashboard.several")
 
 TOKEN_VARIABLE = "PARTITA_DASHBOARD_TOKEN"
-LIBRARIES = ("starlette", "uvicorn", "jinja2", "sse_starlette", "prometheus_client")
+LIBRARIES = ("starlette", "uvicorn", "jinja2", "sse_starlette")
 
 
 @click.command()
 @clusters_options
-@click.option("--host", default="127.0.0.1", show_default=True, help="Listen here; another address demands --token.")
+@click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on; any other needs --token.")
 @click.option("--port", type=click.IntRange(0, 65535), default=8080, show_default=True, help="Listen at this port.")
 @click.option("--token", envvar=TOKEN_VARIABLE, show_envvar=True, help="Ask for this token before anything is shown.")
 @click.option(
@@ -79,12 +81,7 @@ LIBRARIES = ("starlette", "uvicorn", "jinja2", "sse_starlette", "prometheus_clie
     metavar="URL",
     help="The control endpoint of a Partita broker, such as http://127.0.0.1:9644: it notes causes itself.",
 )
-@click.option(
-    "--admin-token",
-    envvar=ADMIN_TOKEN_VARIABLE,
-    show_envvar=True,
-    help="The token that the broker printed at its start.",
-)
+@token_option
 @click.option(
     "--history",
     type=click.Path(dir_okay=False, path_type=Path),
@@ -129,7 +126,7 @@ class Watched:
 
     site: dashboard_site.Site
     poller: poll_cluster.ClusterPoller
-    followers: dashboard_sources.Followers
+    followers: observe_followers.Followers
     routes: list[BaseRoute]
     runners: list[Callable[[], Coroutine[Any, Any, None]]]
 
@@ -142,11 +139,13 @@ def _watch(
     """Prepare to watch one cluster; nothing is asked yet. Raises ValueError for an option that cannot be."""
     options = address.client_options(client_id="partita-dashboard")
     poller = poll_cluster.ClusterPoller(options, observed_cluster.Observed(address.servers))
-    followers = dashboard_sources.Followers(options, poller, notes_from, admin_token or "")
+    followers = observe_followers.Followers(options, poller, notes_from, admin_token or "")
+    poller.on_pass.append(followers.count_causes)
     if history is not None:
         _remember(poller, history.with_stem(f"{history.stem}-{name}") if name else history)
     site = dashboard_site.Site(
-        poller.observed, access, sources=followers.sources, allow_actions=allow_actions,
+        poller.observed, access,
+        sources=dashboard_sources.Sources(followers.facts_of, followers.described), allow_actions=allow_actions,
         has_control=notes_from is not None, shows_records=access.is_local if records is None else records, cluster=name,
     )  # fmt: skip
     routes: list[BaseRoute] = []

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import click
 
 from partita.cli.terminal import print_table, say
+from partita.cli.variables import NumberRange
 from partita.lazy import later
 
 if TYPE_CHECKING:
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from rich import progress as rich_progress
     from rich import table as rich_table
 
+    from partita.cli.stories import inside
     from partita.demo import children, flights
     from partita.demo import runner as demo_runner
     from partita.demo import taste as demo_taste
@@ -29,6 +31,7 @@ else:
     demo_runner = later("partita.demo.runner")
     demo_taste = later("partita.demo.taste")
     flights = later("partita.demo.flights")
+    inside = later("partita.cli.stories.inside")
     rich_console = later("rich.console")
     rich_progress = later("rich.progress")
     rich_table = later("rich.table")
@@ -99,7 +102,7 @@ def print_story(bars: Bars, story: Story) -> None:
 @click.command()
 @click.option("--out", type=click.Path(file_okay=False, path_type=Path), default="partita-demo", show_default=True,
               help="Folder for the report, the Parquet files and the logs. An earlier run is replaced.")  # fmt: skip
-@click.option("--rate", type=click.FloatRange(min=0), default=8_000, show_default=True,
+@click.option("--rate", type=NumberRange(min=0), default=8_000, show_default=True,
               help="Flights replayed per second; 0 means as fast as possible.")  # fmt: skip
 def demo(out: Path, rate: float) -> None:
     """Run a complete example on real flight data.
@@ -116,7 +119,7 @@ def demo(out: Path, rate: float) -> None:
     try:
         flights.data_directory()
         with bars.progress:
-            story = asyncio.run(demo_runner.Runner(out.resolve(), bars, rate).run())
+            story = asyncio.run(demo_runner.Runner(out.resolve(), bars, rate, inside.section).run())
     except (flights.MissingData, children.ChildFailed, demo_runner.DemoFailed) as error:
         raise click.ClickException(str(error)) from error
     except KeyboardInterrupt:

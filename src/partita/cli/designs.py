@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from partita.cli.terminal import print_json, print_table, say
+from partita.cli.variables import NumberRange
 from partita.designs.ownership import listed
 from partita.lazy import later
 
@@ -63,7 +64,7 @@ Design 848 (Kafka 4): the broker assigns again, member by member, without stoppi
 
 @click.group()
 def designs() -> None:
-    """Run the designs of a rebalance that Kafka has had, beside each other."""
+    """Run the designs of a rebalance that Kafka has had, side by side."""
 
 
 @designs.command()
@@ -102,10 +103,11 @@ def compare(
     members: str, partitions: int, which: str, scenarios: tuple[str, ...], kafka_timings: bool, as_json: bool,
     html: Path | None,
 ) -> None:  # fmt: skip
-    """Give every design the same groups and the same troubles, and measure what comes of it.
+    """Run every design with the same groups and failures, and measure the outcome.
 
     Starts a ZooKeeper, a broker, and the members as processes of their own. Takes a few
-    minutes. The exit code is 1 only if a design of today breaks a promise: that the old ones do is the result.
+    minutes; Ctrl-C ends it with the results so far. The exit code is 1 only if a design of today breaks a promise: that
+    the old ones do is the result.
     """
     reason = zookeeper_jars.why_not()
     if reason is not None:
@@ -130,6 +132,9 @@ def compare(
     broken = result.broken()
     for line in broken:
         say(f"BROKEN: {line}", err=True)
+    if result.missing:
+        say(f"ended after {len(result.runs)} of {len(plan.runs())} runs", err=True)
+        raise SystemExit(130)
     if broken:
         raise SystemExit(1)
 
@@ -141,13 +146,14 @@ def compare(
     "--partitions", type=click.IntRange(1, 200), default=12, show_default=True, help="Partitions of the topic."
 )
 @click.option("--kafka-timings", is_flag=True, help="Kafka 0.8's timeouts instead of a quarter of them.")
-@click.option("--for", "for_s", type=click.FloatRange(min=0, min_open=True), metavar="SECONDS",
+@click.option("--for", "for_s", type=NumberRange(min=0, min_open=True), metavar="SECONDS",
               help="End by itself after so long.")  # fmt: skip
 def run(design: str, members: int, partitions: int, kafka_timings: bool, for_s: float | None) -> None:
     """Run one design (1, 2, 3, 3c or 848) and show who reads which partition, until Ctrl-C.
 
     Each member is a process of its own. Take its number from the table and stop, continue or kill it from another
-    terminal (kill -STOP, kill -CONT, kill -9): the table shows what the others make of it.
+    terminal (kill -STOP, kill -CONT, kill -9): the table shows how the others react.
+    In designs 1 and 2 the nodes in ZooKeeper follow whenever the group has settled.
     """
     (name,) = _designs(design)[:1]
     if not comparing.is_built(name):
@@ -183,7 +189,7 @@ class Watching:
     def show(self, look: live_designs.Look) -> None:
         """Show one view of the group."""
         for line in look.lines:
-            self._console.print(f"{look.at_s:7.1f} s  {line}", markup=False)
+            self._console.print(f"{look.at_s:7.1f} s  {line}", markup=False, soft_wrap=True)
         if self._live is not None:
             self._live.update(self._table(look), refresh=True)
 
@@ -204,7 +210,8 @@ class Watching:
 COLUMNS = (
     "TOLD: how often a member was told of a change. READS, WRITES: of ZooKeeper. REQUESTS: to the coordinator.\n"
     "FAILED: attempts to share. TWO READERS: time in which two members read one partition, of all partitions.\n"
-    "TWICE: records read again. BACK: how far a committed offset went back. ORPHANS: partitions left without a reader."
+    "TWICE: records read again; in design 2 all since the last commit, as the change forbids one more.\n"
+    "BACK: how far a committed offset went back. ORPHANS: partitions left without a reader."
 )
 
 

@@ -148,7 +148,7 @@ def _is_asked_about_a_cluster() -> bool:
     "--from-executors",
     "master",
     metavar="MASTER",
-    help="Ask the executors of this Spark cluster: their packages and their way to the brokers.",
+    help="Check the executors of this Spark cluster: their packages, and whether they reach the brokers.",
 )
 def doctor(bootstrap: Address, as_json: bool, data_dir: str | None, master: str | None) -> None:
     """Check this installation and suggest fixes.

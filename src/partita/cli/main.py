@@ -6,6 +6,7 @@ All errors of the command line end here: each becomes one line, with exit code 2
 from __future__ import annotations
 
 import errno
+import gc
 import os
 import signal
 import sys
@@ -43,6 +44,7 @@ COMMANDS = {
     "groups": ("groups.command", "List, describe, watch and manage consumer groups."),
     "top": ("top", "Show all groups live: lag, trend, and why each last rebalanced."),
     "dashboard": ("dashboard", "Show groups, lag and rebalances of any Kafka as live web pages."),
+    "exporter": ("service.exporter", "Serve lag and rebalances of groups of any Kafka to Prometheus."),
     "transactions": ("cluster.transactions", "List, describe and abort transactions; find those that hang."),
     "pipeline": ("pipeline", "Plan and run a pipeline from a topic to tables with Spark."),
     "profiles": ("profiles", "List the clusters named in the profile file."),
@@ -50,6 +52,8 @@ COMMANDS = {
     "demo": ("demo", "Run a complete example on real flight data."),
     "taste": ("demo", "See a group survive a crash, in twenty seconds."),
     "designs": ("designs", "Compare the designs of a rebalance that Kafka has had, on a real ZooKeeper."),
+    "migrate": ("stories.migrate", "Measure what the consumer protocol or share groups change for a program."),
+    "play": ("stories.play", "Play a story of a group: who joins, crashes, commits, and what comes of it."),
     "sim": ("sim", "Simulate groups under faults in virtual time and check every rule."),
 }
 """Name of the command -> its module under `partita.cli`, and its line in the help."""
@@ -66,7 +70,11 @@ class LazyGroup(click.Group):
         """The command of this name, imported now; None if there is none."""
         if cmd_name not in COMMANDS:
             return None
-        command = getattr(import_module(f"partita.cli.{COMMANDS[cmd_name][0]}"), cmd_name)
+        gc.disable()  # modules stay: looking for garbage among them would only take time
+        try:
+            command = getattr(import_module(f"partita.cli.{COMMANDS[cmd_name][0]}"), cmd_name)
+        finally:
+            gc.enable()
         assert isinstance(command, click.Command)
         return command
 

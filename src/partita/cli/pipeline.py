@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
     from partita import errors as kafka_errors
     from partita import spark as partita_spark
+    from partita import system_clock
     from partita.spark.cluster import broker_link, cluster_lookups
     from partita.spark.pipeline import outlook as pipeline_outlook
     from partita.spark.pipeline import pipeline_file
@@ -42,7 +43,14 @@ else:
     settings_options = later("partita.spark.settings.options")
     spark_errors = later("pyspark.errors")
     starts = later("partita.spark.planning.starts")
+    system_clock = later("partita.system_clock")
 
+PLAN_TIMEOUT_MS = "10000"
+"""Time for a cluster to answer a plan, unless the file says more."""
+PYTHON_ERROR = re.compile(
+    r"Traceback \(most recent call last\):\n(?:[ \t].*\n|\n)+(?!py4j\.)(?:\w+\.)*(\w+: .+)$", re.M
+)
+"""The last line of a Python traceback, whatever the class of its error."""
 FILE = click.argument("file", metavar="FILE", type=click.Path(exists=True, dir_okay=False, path_type=Path))
 
 
@@ -53,17 +61,20 @@ def pipeline() -> None:
 
 @pipeline.command()
 @FILE
+@click.option("--sql", "checks_sql", is_flag=True, help="Let a local Spark check the SQL of rules and transforms.")
 @json_option
-def plan(file: Path, as_json: bool) -> None:
-    """Show what a run would read: ranges, lag, batches. Starts no Spark and changes nothing."""
+def plan(file: Path, checks_sql: bool, as_json: bool) -> None:
+    """Show what a run would read: ranges, lag, batches. Changes nothing, and starts no Spark without --sql."""
     described = _read(file)
     try:
+        if checks_sql:
+            pipeline_runner.prepare(session_of(described, "local[1]"), described)
         ahead = _outlook(described)
     except ConfigError as error:
         raise click.UsageError(f"{file}: {error}") from None
     except offsets.OffsetFormatError as error:
         raise click.ClickException(f"{described.checkpoint}: {error}") from None
-    except starts.SourceError as error:
+    except (starts.SourceError, kafka_errors.KafkaError) as error:
         raise click.ClickException(str(error)) from None
     rows = [
         (f"{topic}-{partition}", r.begin, r.end, r.size, ahead.came_from[topic, partition])
@@ -135,8 +146,9 @@ def session_of(described: pipeline_file.Pipeline, master: str) -> SparkSession:
 
 
 def cause_of(failure: str) -> str:
-    """Return the reason in a Spark failure: the line of our own error, else the innermost of Java's, else the first."""
+    """Return the reason in a Spark failure: ours, else Python's, else the innermost of Java's, else the first line."""
     ours = re.findall(r"\b(?:QualityError|SourceError|DataLossError|ConfigError|CommitRefused): (.+)", failure)
+    ours = ours or PYTHON_ERROR.findall(failure)
     javas = re.findall(r"^(?:Caused by)?: (?!py4j\.)(?:[\w$]+\.)+[\w$]+: (.+)", failure, re.M)
     return str((ours or javas or [failure.strip().partition("\n")[0]])[-1])
 
@@ -150,8 +162,10 @@ def _read(file: Path) -> pipeline_file.Pipeline:
 
 def _outlook(described: pipeline_file.Pipeline) -> pipeline_outlook.Outlook:
     options = described.source_options()
-    lookups = cluster_lookups.ClusterLookups(broker_link.link_to(options.client), read_committed=options.read_committed)
-    return pipeline_outlook.look_ahead(options, lookups, Path(described.checkpoint))
+    client = {"default.api.timeout.ms": PLAN_TIMEOUT_MS} | dict(options.client)
+    lookups = cluster_lookups.ClusterLookups(broker_link.link_to(client), read_committed=options.read_committed)
+    now_ms = system_clock.SystemClock().now().wall_ms
+    return pipeline_outlook.look_ahead(options, lookups, Path(described.checkpoint), now_ms=now_ms)
 
 
 def _topics_there(described: pipeline_file.Pipeline) -> set[str]:

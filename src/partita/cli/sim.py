@@ -15,12 +15,14 @@ from partita.lazy import later
 from partita.wording import count
 
 if TYPE_CHECKING:
+    from partita.play import seeds as play_seeds
     from partita.sim import fault_plan
     from partita.sim import moves as sim_moves
     from partita.sim import run as sim_run
     from partita.sim.world import world as sim_trace
 else:
     fault_plan = later("partita.sim.fault_plan")
+    play_seeds = later("partita.play.seeds")
     sim_moves = later("partita.sim.moves")
     sim_run = later("partita.sim.run")
     sim_trace = later("partita.sim.world.world")
@@ -54,27 +56,29 @@ class Totals:
     type=click.Choice(["safety", "liveness", "both"]),
     default="both",
     show_default=True,
-    help="safety: faults until the end; liveness: the faults stop, and everybody must make progress.",
+    help="safety: faults until the end; liveness: the faults stop, and every client must make progress.",
 )
 @click.option(
     "--workload",
-    type=click.Choice(["groups", "transactions"]),
+    type=click.Choice(["groups", "transactions", "sharing", "streams"]),
     default="groups",
     show_default=True,
-    help="groups: consumers that share partitions; transactions: producers, copiers and read_committed readers.",
+    help="groups: consumers that share partitions; transactions: producers, copiers and read_committed readers; "
+    "sharing: members of a share group; streams: members of a Kafka Streams application.",
 )
 @click.option(
     "--protocol",
     type=click.Choice(["classic", "consumer", "mixed", "all"]),
     default="all",
     show_default=True,
-    help="What members of groups speak: the classic protocol, the consumer protocol (KIP-848), or both in one group, "
+    help="Protocol of group members: the classic protocol, the consumer protocol (KIP-848), or both in one group, "
     "as in a rolling conversion.",
 )
 @click.option("--moves", is_flag=True, help="Only compare what both protocols move, on one workload without faults.")
 @click.option("--trace", is_flag=True, help="Print every event.")
+@click.option("--story", is_flag=True, help="Print each run as a story for partita play, and nothing else.")
 def sim(
-    seed: int, runs: int, minutes: float, mode: str, workload: str, protocol: str, moves: bool, trace: bool
+    seed: int, runs: int, minutes: float, mode: str, workload: str, protocol: str, moves: bool, trace: bool, story: bool
 ) -> None:
     """Simulate a broker and its clients under faults and check every rule.
 
@@ -83,8 +87,11 @@ def sim(
     if moves:
         _show_moves()
         return
-    totals = Totals()
     modes = {"safety": [False], "liveness": [True], "both": [False, True]}[mode]
+    if story:
+        _write_stories(range(seed, seed + runs), protocol, modes, minutes)
+        return
+    totals = Totals()
     for number in range(seed, seed + runs):
         for (which, play), liveness in product(_plays(workload, protocol), modes):
             verdict = play(number, liveness=liveness, minutes=minutes, keep_trace=trace)
@@ -100,9 +107,17 @@ def sim(
 def _plays(workload: str, protocol: str) -> list[tuple[str, Callable[..., sim_run.Verdict[sim_run.Drawn]]]]:
     """Return the simulations to run for each seed, with the options that choose them."""
     if workload != "groups":
-        return [(f"--workload {workload}", sim_run.simulate_transactions)]
+        return [(f"--workload {workload}", getattr(sim_run, f"simulate_{workload}"))]
     spoken = fault_plan.PROTOCOLS if protocol == "all" else (protocol,)
     return [(f"--workload groups --protocol {name}", partial(sim_run.simulate, protocol=name)) for name in spoken]
+
+
+def _write_stories(seeds: range, protocol: str, modes: list[bool], minutes: float) -> None:
+    """Print a story for each run."""
+    spoken = fault_plan.PROTOCOLS if protocol == "all" else (protocol,)
+    for number, name, liveness in product(seeds, spoken, modes):
+        verdict = sim_run.simulate(number, protocol=name, liveness=liveness, minutes=minutes)
+        say("\n".join([*play_seeds.story(verdict, name), ""]))
 
 
 def _show_moves() -> None:

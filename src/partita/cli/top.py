@@ -14,23 +14,23 @@ import click
 from partita.cli.address import Address, address_options
 from partita.cli.connecting import named_if_unreachable
 from partita.cli.terminal import redraw, say, table_lines
-from partita.cli.variables import TOKEN_VARIABLE
+from partita.cli.variables import NumberRange, token_option
 from partita.lazy import later
 
 if TYPE_CHECKING:
-    from partita.dashboard import sources as dashboard_sources
     from partita.dashboard import words as dashboard_words
     from partita.dashboard.models import accounts as group_accounts
     from partita.dashboard.models import overview as group_overview
     from partita.dashboard.models import rows as group_rows
+    from partita.observe import followers as observe_followers
     from partita.observe import observed as observed_cluster
     from partita.observe import poll_cluster
 else:
-    dashboard_sources = later("partita.dashboard.sources")
     dashboard_words = later("partita.dashboard.words")
     group_accounts = later("partita.dashboard.models.accounts")
     group_overview = later("partita.dashboard.models.overview")
     group_rows = later("partita.dashboard.models.rows")
+    observe_followers = later("partita.observe.followers")
     observed_cluster = later("partita.observe.observed")
     poll_cluster = later("partita.observe.poll_cluster")
 
@@ -92,9 +92,7 @@ class Top:
 
 @click.command()
 @address_options
-@click.option(
-    "--every", type=click.FloatRange(min=0.1), default=2.0, show_default=True, help="Seconds between updates."
-)
+@click.option("--every", type=NumberRange(min=0.1), default=2.0, show_default=True, help="Seconds between updates.")
 @click.option("--looks", type=click.IntRange(min=1), help="Stop after this many updates.")
 @click.option("--sort", type=click.Choice(SORTED_BY), default="attention", show_default=True, help="What comes first.")
 @click.option(
@@ -105,9 +103,7 @@ class Top:
     metavar="URL",
     help="The control endpoint of a Partita broker, such as http://127.0.0.1:9644: it notes causes itself.",
 )
-@click.option(
-    "--admin-token", envvar=TOKEN_VARIABLE, show_envvar=True, help="The token that the broker printed at its start."
-)
+@token_option
 @click.option("--json", "as_lines", is_flag=True, help="Print one JSON object per update instead of the live view.")
 def top(
     bootstrap: Address, every: float, looks: int | None, sort: str, lines: int, notes_from: str | None,
@@ -121,12 +117,10 @@ def top(
     options = bootstrap.client_options(client_id="partita-top")
     try:
         poller = poll_cluster.ClusterPoller(options, observed)
-        followers = dashboard_sources.Followers(options, poller, notes_from, admin_token or "")
+        followers = observe_followers.Followers(options, poller, notes_from, admin_token or "")
     except ValueError as error:
         raise click.UsageError(str(error)) from error
-    table = Top(
-        group_rows.GroupRows(observed, group_accounts.Accounts(observed, followers.sources.facts_of)), sort, lines
-    )
+    table = Top(group_rows.GroupRows(observed, group_accounts.Accounts(observed, followers.facts_of)), sort, lines)
     try:
         with named_if_unreachable(bootstrap):
             asyncio.run(_watch(table, poller, followers, every, looks, as_lines=as_lines))
@@ -138,7 +132,7 @@ def top(
 async def _watch(
     table: Top,
     poller: poll_cluster.ClusterPoller,
-    followers: dashboard_sources.Followers,
+    followers: observe_followers.Followers,
     every: float,
     looks: int | None,
     *,

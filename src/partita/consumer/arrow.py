@@ -1,7 +1,7 @@
 """Arrow batches as applications want them: keys and values as text or parsed JSON, views, pandas, polars.
 
-Everything is done by Arrow's own vectorised functions; nothing here looks at single records, except Avro, for which no
-such function exists.
+Everything is done by Arrow's own vectorised functions; nothing here looks at single records, except where no such
+function exists.
 """
 
 from __future__ import annotations
@@ -19,7 +19,11 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyarrow import compute as pc
     from pyarrow import json as pj
+
+    from partita.records.typed import ddl, decoding
 else:
+    ddl = later("partita.records.typed.ddl")
+    decoding = later("partita.records.typed.decoding")
     pa = later("pyarrow")
     pc = later("pyarrow.compute")
     pd = later("pandas")
@@ -39,7 +43,7 @@ Decode = Literal["bytes", "str", "json"] | ToArrow
 
 @dataclass(frozen=True, slots=True)
 class DecodeAs:
-    """Conversions and columns of `poll_arrow`."""
+    """Conversions and columns of `poll_arrow`. Raises ValueError for others than there are."""
 
     key: Decode = "bytes"
     value: Decode = "bytes"
@@ -53,6 +57,8 @@ class DecodeAs:
             chosen = getattr(self, name)
             if not hasattr(chosen, "to_arrow") and chosen not in ("bytes", "str", "json"):
                 raise ValueError(f"{name} must be bytes, str, json or an object with to_arrow, not {chosen!r}")
+        if isinstance(self.json_schema, str):
+            ddl.columns_of(self.json_schema)
 
 
 def decode_columns(batch: pa.RecordBatch, how: DecodeAs) -> pa.RecordBatch:
@@ -117,7 +123,16 @@ def _headers(given: Any) -> list[tuple[str, bytes | None]]:
 
 
 def _json(column: pa.Array, schema: Any) -> pa.Array:
-    """One JSON object per record into a struct column; nulls stay null. Line breaks inside a document become spaces."""
+    """One JSON object per record into a struct column; nulls stay null.
+
+    A `schema` of SQL reads its fields alone, as a typed read of Spark does. Else line breaks inside a document become
+    spaces.
+    """
+    if isinstance(schema, str):
+        decoded = decoding.JsonDecoder(ddl.columns_of(schema)).decode(column)
+        if decoded.faults:
+            raise ValueError(decoded.faults[0][1])
+        return decoded.columns
     text = pc.replace_substring(pc.fill_null(column.cast(pa.string()), "{}"), "\n", " ")
     lines = pc.binary_join(pa.LargeListArray.from_arrays(pa.array([0, len(text)], pa.int64()), text), "\n")
     options = pj.ParseOptions(explicit_schema=schema) if schema is not None else None

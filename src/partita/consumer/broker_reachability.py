@@ -23,7 +23,7 @@ class Outage:
         return self._since_ms is not None
 
     def unreachable(self, why: str, now: Now) -> None:
-        """No broker could be reached; `why` names those that were tried."""
+        """Note that no broker could be reached; `why` names those that were tried."""
         if self._since_ms is None:
             self._since_ms = now.mono_ms
             text = f"no broker can be reached; trying again until one answers. Tried: {why}"

@@ -13,69 +13,22 @@ from typing import Any
 
 from partita.assignors.interface import Assignor, RebalanceProtocol
 from partita.assignors.registry import create_assignor, rebalance_protocol
-from partita.client_options import CLIENT_OPTIONS
+from partita.client_options import CLIENT_OPTIONS, options_of
 from partita.consumer.partition_state import EARLIEST, LATEST, Reset
-from partita.options import ConfigError, Option, check_options
+from partita.options import ConfigError, check_options
 from partita.security.meaning import security_of
 
 _DURATION = r"P(?:(\d+)D)?(?:T(?:(\d+)H)?(?:(\d+)M)?(?:(\d+(?:\.\d{1,9})?)S)?)?"
 _INSTANCE_ID = r"[a-zA-Z0-9._-]{1,249}"
 
-OPTIONS: tuple[Option, ...] = (
-    *CLIENT_OPTIONS,
-    Option("group_id", "str", None, "the consumer group; without it no commits and no subscribe", nullable=True),
-    Option("group_instance_id", "str", None, "makes this a static member of its group", nullable=True),
-    Option("group_protocol", "str", "classic", "how groups share partitions: classic, or consumer (KIP-848)",
-           choices=("classic", "consumer"), ignore_case=True),
-    Option("group_remote_assignor", "str", None, "the broker's assignor to use, with group_protocol consumer only",
-           nullable=True),
-    Option("client_rack", "str", "", "where this client is; allows fetching from a replica nearby"),
-    Option("key_deserializer", "any", None, "turns key bytes into objects; None leaves bytes", nullable=True),
-    Option("value_deserializer", "any", None, "turns value bytes into objects; None leaves bytes", nullable=True),
-    Option("interceptor_classes", "list", [], "interceptors, in order"),
-    Option("partition_assignment_strategy", "list", ["range", "cooperative-sticky"], "assignors, preferred first"),
-    Option("enable_auto_commit", "bool", True, "commit positions now and then, and on close"),
-    Option("auto_commit_interval_ms", "int", 5_000, "time between automatic commits", minimum=0),
-    Option("auto_offset_reset", "str", "latest", "where to start without an offset"),
-    Option("session_timeout_ms", "int", 45_000, "silence after which the group forgets this member", minimum=1),
-    Option("heartbeat_interval_ms", "int", 3_000, "time between heartbeats", minimum=1),
-    Option("max_poll_interval_ms", "int", 300_000, "time allowed between polls", minimum=1),
-    Option("max_poll_records", "int", 500, "most records one poll returns", minimum=1),
-    Option("fetch_min_bytes", "int", 1, "a broker waits for that much", minimum=0),
-    Option("fetch_max_wait_ms", "int", 500, "but no longer than this", minimum=0),
-    Option("fetch_max_bytes", "int", 52_428_800, "most bytes of one answer (at least one batch comes)", minimum=0),
-    Option("max_partition_fetch_bytes", "int", 1_048_576, "most bytes per partition and answer", minimum=0),
-    Option("check_crcs", "bool", True, "verify checksums"),
-    Option("isolation_level", "str", "read_uncommitted", "which transactional records are seen",
-           choices=("read_uncommitted", "read_committed")),
-    Option("exclude_internal_topics", "bool", True, "a pattern does not match internal topics"),
-    Option("allow_auto_create_topics", "bool", True, "let the broker create topics we ask for"),
-    Option("internal_throw_on_fetch_stable_offset_unsupported", "bool", False, "whether old brokers raise"),
-    Option("default_api_timeout_ms", "int", 60_000, "time for a call without a timeout of its own", minimum=0),
-    Option("connections_max_idle_ms", "int", 540_000, "idle connections are closed after this; -1: never", minimum=-1),
-    Option("metrics_sample_window_ms", "int", 30_000, "window of averages and rates", minimum=0),
-    Option("metrics_num_samples", "int", 2, "how many windows count", minimum=1),
-    Option("metrics_recording_level", "str", "INFO", "all metrics are recorded at any level",
-           choices=("INFO", "DEBUG", "TRACE")),
-    Option("metric_reporters", "list", [], "classes that are told of metrics; call metrics_text() instead"),
-    Option("enable_metrics_push", "bool", True, "whether metrics are pushed to the broker"),
-    Option("fetch_buffer_max_bytes", "int", 134_217_728, "most fetched bytes held for later polls", minimum=1),
-    Option("enable_partition_eof", "bool", False, "poll also returns when a partition's end is reached"),
-    Option("commit_done_only", "bool", False, "commit only what done(record) has been called for, without gaps"),
-    Option("progress_timeout_ms", "int", 0, "report partitions that stand still this long though data waits; 0: never",
-           minimum=0),
-    Option("poison_policy", "str", "raise", "what to do with records that cannot be read",
-           choices=("raise", "skip", "dead_letter")),
-    Option("dead_letter_topic", "str", None, "where poison_policy dead_letter sends them", nullable=True),
-    Option("dead_letter_exactly_once", "bool", False,
-           "commit each dead letter in one transaction with the offset behind its record"),
-)  # fmt: skip
+OPTIONS = (*CLIENT_OPTIONS, *options_of("consumer"))
 
-_OF_CLASSIC = {
+OF_CLASSIC = {
     "partition_assignment_strategy": "the broker assigns: choose its assignor with group_remote_assignor",
     "session_timeout_ms": "the broker's group.consumer.session.timeout.ms holds",
     "heartbeat_interval_ms": "the broker's group.consumer.heartbeat.interval.ms holds",
 }
+"""Options that the consumer protocol does not have, with their replacements."""
 
 
 @dataclass(slots=True)
@@ -119,10 +72,10 @@ class ConsumerConfig:
         """Check everything. Raises ConfigError with the option, its value and the valid ones."""
         given = {name.replace(".", "_") for name in (*(config or {}), *options)}
         values = check_options(OPTIONS, options, config)
-        _follow_backoff(values, given)
+        follow_backoff(values, given)
         _check_group(values, given)
         _check_timeouts(values)
-        _check_delivery(values)
+        check_delivery(values)
         assignors = _assignors(values["partition_assignment_strategy"])
         names = [name for name in cls.__dataclass_fields__ if name in values]
         return cls(
@@ -150,7 +103,7 @@ def parse_reset(text: str) -> Reset | None:
     return Reset(text, duration_ms=round(((days * 24 + hours) * 60 + minutes) * 60_000 + seconds * 1_000))
 
 
-def _follow_backoff(values: dict[str, Any], given: set[str]) -> None:
+def follow_backoff(values: dict[str, Any], given: set[str]) -> None:
     """If only one of the two reconnect back-offs is set, the other follows so that the user's value counts."""
     low, high = "reconnect_backoff_ms", "reconnect_backoff_max_ms"
     if low in given and high not in given:
@@ -167,7 +120,7 @@ def _check_group(values: dict[str, Any], given: set[str]) -> None:
     if instance is not None and (not re.fullmatch(_INSTANCE_ID, instance) or instance in (".", "..")):
         raise ConfigError(f"group_instance_id must be 1 to 249 of a-z A-Z 0-9 . _ -, not {instance!r}")
     if values["group_protocol"] == "consumer":
-        for name, instead in _OF_CLASSIC.items():
+        for name, instead in OF_CLASSIC.items():
             if name in given:
                 raise ConfigError(f"{name} works with group_protocol classic only; {instead}")
     elif values["group_remote_assignor"] is not None:
@@ -184,7 +137,8 @@ def _check_timeouts(values: dict[str, Any]) -> None:
         raise ConfigError(f"heartbeat_interval_ms ({heartbeat}) must be less than session_timeout_ms ({session})")
 
 
-def _check_delivery(values: dict[str, Any]) -> None:
+def check_delivery(values: dict[str, Any]) -> None:
+    """Refuse deserializers and policies for unreadable records that cannot work together."""
     values["security"] = security_of(values)
     if values["poison_policy"] == "dead_letter" and not values["dead_letter_topic"]:
         raise ConfigError("poison_policy dead_letter needs a dead_letter_topic")

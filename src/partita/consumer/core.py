@@ -1,8 +1,6 @@
 """The consumer's rules in one place: puts the parts together and passes facts between them.
 
-The shell calls `poll(now)` whenever `wait_ms` is over or something happened, sends the requests and feeds in the
-answers. The application's calls arrive here too. Pure: no socket, clock, thread or randomness of its own; the caller
-runs one call at a time. (Kafka: ConsumerNetworkThread and its request managers.)
+The application's calls arrive here too. (Kafka: ConsumerNetworkThread and its request managers.)
 """
 
 from __future__ import annotations
@@ -10,16 +8,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from partita.consumer.broker_reachability import Outage
+from partita.consumer.client_core import ClientCore
 from partita.consumer.config import ConsumerConfig
-from partita.consumer.coordinator import Coordinator
 from partita.consumer.done_tracker import DoneTracker
 from partita.consumer.group.commits import Commits
 from partita.consumer.group.group_membership import GroupMembership
 from partita.consumer.group.heartbeat_membership import HeartbeatMembership
 from partita.consumer.group.member import Generation, Member
 from partita.consumer.group.membership import Membership
-from partita.consumer.metadata import Metadata
 from partita.consumer.partition_state import LATEST
 from partita.consumer.reading.committed_offsets import NOBODY, Asker, CommittedOffsets
 from partita.consumer.reading.fetch_buffer import Collected, FetchBuffer
@@ -29,29 +25,24 @@ from partita.consumer.reading.partition_ends import PartitionEnds
 from partita.consumer.reading.poll_watchdog import Watchdog
 from partita.consumer.reading.positions import Positions
 from partita.consumer.reading.validation import Validation
-from partita.consumer.request import Backoff, Event, Failed, Operation, Poll, Request
+from partita.consumer.request import Backoff, Operation, Poll, Request
 from partita.consumer.subscription import Subscription
-from partita.errors import KafkaError
 from partita.now import Now
 from partita.offsets.topic_partition import GroupMetadata, OffsetAndMetadata, TopicPartition
 from partita.protocol.error_codes import ErrorCode
-from partita.protocol.metadata_view import Node
 from partita.protocol.primitives import ZERO_UUID
 from partita.wording import Note
 
 
-class ConsumerCore:
-    """Parts are attributes; the shell and the tests use them directly where one part is all it takes.
+class ConsumerCore(ClientCore):
+    """`member_id` is this consumer's own id in groups of the consumer protocol."""
 
-    `member_id` is this consumer's own id in groups of the consumer protocol.
-    """
+    membership: GroupMembership
 
     def __init__(self, config: ConsumerConfig, uniform: Callable[[float, float], float], member_id: str) -> None:
-        self.config = config
+        super().__init__(config, uniform)
         self.subscription = Subscription()
-        self.metadata = Metadata(config, uniform)
-        self.member = Member(config, self.subscription, self.metadata.view)
-        self.coordinator = Coordinator(config, self.metadata, uniform)
+        self.member = Member(config, self.subscription, self.metadata.view, self.events)
         self.done = DoneTracker()
         self.commits = Commits(
             self.member,
@@ -74,9 +65,7 @@ class ConsumerCore:
         self.buffer = FetchBuffer(self.subscription)
         self.fetching = Fetching(config, self.subscription, self.metadata, self.positions, self.buffer, uniform)
         self.ends = PartitionEnds(self.subscription, read_committed=config.read_committed)
-        self.watchdog = Watchdog(config, self.subscription, self.member.events)
-        self.outage = Outage(self.member.events)
-        self.refusal: KafkaError | None = None
+        self.watchdog = Watchdog(config, self.subscription, self.events)
         self._polls: tuple[Callable[[Now], Poll], ...] = (
             self.commits.poll,
             self.positions.poll,
@@ -119,44 +108,8 @@ class ConsumerCore:
 
     def on_response(self, request: Request, response: Any, now: Now) -> None:
         """Give an answer to the part that asked for it."""
-        self.outage.answered(now)
-        request.part.on_response(request, response, now)
+        super().on_response(request, response, now)
         self._pass_facts_along(now)
-
-    def on_disconnect(self, request: Request, now: Now) -> None:
-        """The request got no answer: the connection failed, or the time for it was over."""
-        request.part.on_disconnect(request, now)
-
-    def on_unreachable(self, request: Request, why: str, now: Now) -> None:
-        """The request was for any broker, and none could be reached."""
-        self.outage.unreachable(why, now)
-        self.on_disconnect(request, now)
-
-    def on_unsupported(self, request: Request, error: BaseException, now: Now) -> None:
-        """The broker speaks no version of this request that would do."""
-        if request.part is self.validation:
-            self.validation.on_unsupported(request)
-            return
-        if request.part is self.membership:
-            self.membership.on_unsupported(request, error, now)
-            return
-        request.part.on_disconnect(request, now)
-        self.member.events.append(Failed(error))
-
-    def on_refused(self, request: Request, error: KafkaError, now: Now) -> None:
-        """No trusted connection can be made; the application's next call raises why. It is tried again all the same."""
-        self.refusal = error
-        request.part.on_disconnect(request, now)
-
-    def take_refusal(self) -> KafkaError | None:
-        """Why the last connection was refused, once."""
-        refusal, self.refusal = self.refusal, None
-        return refusal
-
-    def take_drops(self) -> list[Node]:
-        """Coordinators whose connection is to be cut."""
-        drops, self.coordinator.drops = self.coordinator.drops, []
-        return drops
 
     # The application's poll
 
@@ -168,7 +121,7 @@ class ConsumerCore:
         self.coordinator.polled()
 
     def go_on_polling(self) -> None:
-        """Nothing was handed out so far: commits and rebalances may go forward."""
+        """Continue a poll that has handed out nothing so far: commits and rebalances may go forward."""
         self.membership.app_polling = True
 
     def hand_out(self) -> None:
@@ -184,31 +137,14 @@ class ConsumerCore:
 
     def next_error(self) -> BaseException | None:
         """Return the error this poll has to raise, if any."""
-        events = self.member.events
-        failed = next((event for event in events if isinstance(event, Failed)), None) if events else None
-        if failed is not None:
-            events.remove(failed)
-            return failed.error
-        if self.member.fenced is not None:
-            return self.member.fenced
-        if self.metadata.errors:
-            return self.metadata.errors.pop(0)
-        if self.subscription.is_group and self.coordinator.node is None:
-            error = self.coordinator.take_error()
-            if error is not None:
-                self.coordinator.want()
-                return error
-        if self.validation.errors:
-            return self.validation.errors.pop(0)
-        return self.positions.error()
-
-    def take_event(self) -> Event | None:
-        """The next event that is no error."""
-        events = self.member.events
-        for i, event in enumerate(events):
-            if not isinstance(event, Failed):
-                return events.pop(i)
-        return None
+        error = self.take_failure()
+        if error is None:
+            error = self.member.fenced
+        if error is None:
+            error = self.look_up_error(in_group=self.subscription.is_group)
+        if error is None and self.validation.errors:
+            error = self.validation.errors.pop(0)
+        return self.positions.error() if error is None else error
 
     def callback_done(self, error: BaseException | None, now: Now) -> None:
         """The application's rebalance callback for the event taken last has ended."""
@@ -258,7 +194,6 @@ class ConsumerCore:
                 state.high_watermark = offset
 
     def _asker(self) -> Asker:
-        """Identity for requests of committed offsets."""
         member = self.member
         if not member.by_epochs or not member.subscription.is_group or member.generation.is_none:
             return NOBODY
@@ -305,7 +240,7 @@ class ConsumerCore:
         missing = self.metadata.missing & self.subscription.metadata_topics
         for topic in sorted(missing - self._missing_topics):
             told = f"topic {topic} does not exist; looking for it again until it does"
-            self.member.events.append(Note("unknown_topic", told, {"topic": topic}))
+            self.events.append(Note("unknown_topic", told, {"topic": topic}))
         self._missing_topics = missing
 
     def _note_missing_partitions(self) -> None:
@@ -315,7 +250,7 @@ class ConsumerCore:
         missing = frozenset(tp for tp, there in known.items() if there and tp.partition >= len(there))
         for tp in sorted(missing - self._missing_partitions):
             told = f"partition {tp} does not exist; topic {tp.topic} has {len(known[tp])}. Looking for it until it does"
-            self.member.events.append(Note("unknown_partition", told, {"topic": tp.topic, "partition": tp.partition}))
+            self.events.append(Note("unknown_partition", told, {"topic": tp.topic, "partition": tp.partition}))
         self._missing_partitions = missing
 
     def _start_recreated_topics_over(self) -> None:
@@ -332,7 +267,7 @@ class ConsumerCore:
                 self.subscription.start_over(topic)
                 self.done.keep([tp for tp in self.subscription.assignment if tp.topic != topic])
                 told = f"topic {topic} was deleted and created again; its partitions start from their committed offsets"
-                self.member.events.append(Note("topic_recreated", f"{told}, or as auto_offset_reset says"))
+                self.events.append(Note("topic_recreated", f"{told}, or as auto_offset_reset says"))
 
     def _match_pattern(self) -> None:
         if self.subscription.pattern is None or not self.metadata.all_topics:

@@ -12,6 +12,8 @@ from struct import Struct
 from struct import error as StructError
 from typing import Any, Protocol, TypeAlias, TypeVar
 
+from partita.consumer.errors import RecordDeserializationError
+from partita.offsets.topic_partition import TopicPartition
 from partita.options import ConfigError, check_arguments
 
 Headers: TypeAlias = tuple[tuple[str, bytes | None], ...]
@@ -118,3 +120,16 @@ def _of_bytes(function: Callable[[bytes], Any]) -> Deserializer:
         return None if data is None else function(data)
 
     return read
+
+
+def deserialized(
+    function: Deserializer | None, origin: str, tp: TopicPartition, record: Any, data: Any, advice: str = ""
+) -> Any:
+    """The object of a record's key or value (`origin`), or the bytes. Raises RecordDeserializationError."""
+    if function is None:
+        return data
+    try:
+        return function(record.topic, record.headers, data)
+    except Exception as error:
+        raw = {"key": record.key, "value": record.value, "headers": record.headers}
+        raise RecordDeserializationError(origin, tp, record.offset, record.timestamp, raw, error, advice) from error

@@ -34,7 +34,7 @@ class DoneTracker:
         self._partitions: dict[TopicPartition, _Partition] = {}
 
     def handed_out(self, tp: TopicPartition, offsets: Iterable[int], next_offset: int, epoch: int) -> None:
-        """These offsets went to the application; `next_offset` is where the partition stands after them."""
+        """Note offsets that went to the application; `next_offset` is the position after them."""
         partition = self._partitions.setdefault(tp, _Partition())
         for offset in offsets:
             if offset not in partition.open:

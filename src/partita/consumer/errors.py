@@ -29,7 +29,7 @@ class IllegalStateError(ConsumerError):
 
 
 class ConcurrentModificationError(ConsumerError):
-    """A second thread used the consumer while the first was inside it; only `wakeup` allows that."""
+    """A second thread used the consumer while the first was inside it; only `wakeup` and `done` allow that."""
 
 
 class WakeupError(ConsumerError):
@@ -130,23 +130,28 @@ def is_outage(cause: BaseException | None) -> bool:
 
 
 class CorruptRecordError(ConsumerError):
-    """Bytes of a partition that are no valid records. The position stays; seek past them to go on."""
+    """Bytes of a partition that are no valid records. A `Consumer` stays there; seek past them to go on."""
 
-    def __init__(self, tp: TopicPartition, offset: int, reason: str) -> None:
+    def __init__(
+        self, tp: TopicPartition, offset: int, reason: str, advice: str = "seek to a later offset to skip it"
+    ) -> None:
         self.topic_partition = tp
         self.offset = offset
-        super().__init__(f"{tp} at offset {offset}: {reason}; seek to a later offset to skip it")
+        super().__init__(f"{tp} at offset {offset}: {reason}; {advice}")
 
 
 class DeadLetterError(ConsumerError):
-    """The dead-letter topic did not take a record. The position stays at it, and the next poll tries again."""
+    """The dead-letter topic did not take a record.
+
+    A `Consumer` stays at it and tries again with the next poll; a share consumer still holds it.
+    """
 
     def __init__(self, tp: TopicPartition, offset: int, topic: str, cause: BaseException) -> None:
         self.topic_partition = tp
         self.offset = offset
         super().__init__(
-            f"{tp} at offset {offset} cannot be read, and the dead-letter topic {topic!r} does not take it: {cause}; "
-            f"mend that topic, or seek to {offset + 1} to skip the record"
+            f"{tp} at offset {offset} belongs in the dead-letter topic {topic!r}, which does not take it: {cause}; "
+            f"fix that topic; a Consumer may seek to {offset + 1} to skip the record"
         )
 
 

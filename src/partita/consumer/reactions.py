@@ -128,6 +128,23 @@ REACTIONS: Mapping[str, Row] = {
         ErrorCode.UNKNOWN_SERVER_ERROR: Reaction.RETRY,
         ErrorCode.OFFSET_OUT_OF_RANGE: Reaction.RESET,
     }, retriable=Reaction.RAISE, final=Reaction.RAISE),
+    "ShareGroupHeartbeat": Row({
+        **_MOVED,
+        ErrorCode.COORDINATOR_LOAD_IN_PROGRESS: Reaction.RETRY,
+        ErrorCode.FENCED_MEMBER_EPOCH: Reaction.FORGET_MEMBER,
+        ErrorCode.UNKNOWN_MEMBER_ID: Reaction.FORGET_MEMBER,
+        ErrorCode.GROUP_ID_NOT_FOUND: Reaction.FORGET_MEMBER,
+        ErrorCode.TOPIC_AUTHORIZATION_FAILED: Reaction.TELL,
+    }, retriable=Reaction.RETRY, final=Reaction.FATAL),
+    "ShareFetch": Row({}, retriable=Reaction.NEW_SESSION, final=Reaction.TELL),
+    "ShareFetch, each partition": Row({
+        ErrorCode.NOT_LEADER_OR_FOLLOWER: Reaction.REFRESH,
+        ErrorCode.FENCED_LEADER_EPOCH: Reaction.REFRESH,
+        ErrorCode.UNKNOWN_TOPIC_OR_PARTITION: Reaction.REFRESH,
+        ErrorCode.UNKNOWN_TOPIC_ID: Reaction.REFRESH,
+        ErrorCode.INCONSISTENT_TOPIC_ID: Reaction.REFRESH,
+        ErrorCode.UNKNOWN_SERVER_ERROR: Reaction.RETRY,
+    }, retriable=Reaction.RETRY, final=Reaction.RAISE),
     "ListOffsets": Row({
         ErrorCode.UNSUPPORTED_FOR_MESSAGE_FORMAT: Reaction.LEAVE_OUT,
         ErrorCode.TOPIC_AUTHORIZATION_FAILED: Reaction.RAISE,

@@ -16,7 +16,6 @@ from starlette.routing import BaseRoute, Mount, Route
 from starlette.staticfiles import StaticFiles
 
 from partita.dashboard.access import Gate
-from partita.dashboard.metrics import metrics_text
 from partita.dashboard.models.cluster import nodes_page, topic_list, topic_page, transactions_page
 from partita.dashboard.models.group import group_page
 from partita.dashboard.models.overview import overview
@@ -24,7 +23,9 @@ from partita.dashboard.models.rows import group_list
 from partita.dashboard.models.why import generation_page, why_page
 from partita.dashboard.site import STATIC, Page, Site
 from partita.dashboard.words import unslug
+from partita.http.routes import PROMETHEUS
 from partita.now import Clock
+from partita.observe.metrics import metrics_text
 from partita.system_clock import SystemClock
 
 Build = Callable[[Site, Request], Page | None]
@@ -175,7 +176,6 @@ async def _events(
 
 
 async def _healthy(request: Request) -> Response:
-    """Answer that the process runs."""
     return JSONResponse({"ok": True})
 
 
@@ -192,7 +192,7 @@ def _readiness(site: Site) -> Callable[[Request], Any]:
 def _metrics(site: Site) -> Callable[[Request], Any]:
     async def metrics(request: Request) -> Response:
         """Answer Prometheus."""
-        return Response(metrics_text(site.rows), media_type="text/plain; version=0.0.4; charset=utf-8")
+        return Response(metrics_text(site.observed), media_type=PROMETHEUS)
 
     return metrics
 

@@ -116,6 +116,9 @@ class RecordPages:
 
     async def _look(self, place: TopicPartition, offset: int | None) -> RecordsPage:
         async with AsyncConsumer(self._options) as consumer:
+            # Asked first: offsets of what does not exist are waited for, while other readers stand in line.
+            if place.partition not in await consumer.partitions_for(place.topic, timeout=WITHIN_S):
+                raise ValueError(f"the cluster has no partition {place.topic}-{place.partition}")
             start = (await consumer.beginning_offsets([place], timeout=WITHIN_S))[place]
             end = (await consumer.end_offsets([place], timeout=WITHIN_S))[place]
             first = min(max(start, end - RECORDS_MAX if offset is None else offset), end)

@@ -71,8 +71,10 @@ def _taken_over(story: Story, kill: Kill) -> Check:
 
 
 def _came_back(story: Story, kill: Kill) -> Check:
-    """Check that a restarted member got partitions again."""
-    again = {t.partition for t in story.tenures if t.member.startswith(kill.who) and t.from_s > kill.back_s > 0}
+    """Check that a restarted member got partitions again, before another one was killed."""
+    end_s = min((other.at_s for other in story.kills if other.at_s > kill.back_s), default=float("inf"))
+    own = [t for t in story.tenures if t.member.startswith(kill.who)]
+    again = {t.partition for t in own if 0 < kill.back_s < t.from_s < end_s}
     remark = f"started again at {kill.back_s:.1f} s"
     return Check(f"partitions given to the {who(kill)} that came back", "some", str(len(again)), bool(again), remark)
 

@@ -1,4 +1,4 @@
-"""Who owned which partition when, from the group's own log. Pure.
+"""Owners of each partition over time, from the group's own log. Pure.
 
 The log shows the coordinator's view; kills are added by the process that caused them.
 """

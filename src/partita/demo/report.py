@@ -17,6 +17,8 @@ HEAD = (
 )
 READ_NEXT = (
     ("src/partita/demo/flights.toml", "the pipeline file of this run"),
+    ("docs/the-system.md", "how consumer groups work"),
+    ("docs/stories.md", "stories that play"),
     ("docs/first-consumer.md", "a first consumer"),
     ("docs/what-a-rebalance-does-to-you.md", "what a rebalance does to you"),
     ("docs/spark.md", "Partita and Spark"),
@@ -82,8 +84,8 @@ def foot(story: Story) -> str:
     )
 
 
-def page(story: Story) -> str:
-    """The whole report as HTML text."""
+def page(story: Story, inside: str = "") -> str:
+    """The whole report as HTML text. `inside` is HTML about the protocol at work."""
     end_s, kills = end_of(story), story.kills
     verdict = "every check holds" if all(c.holds for c in story.checks) else "a check fails"
     names = airline_names()
@@ -118,4 +120,4 @@ def page(story: Story) -> str:
         f" Spark stream; each is killed once and comes back. The consumer wrote {found.consumer_rows:,} rows, Spark"
         f" {found.spark_rows:,} in {story.spark_batches} batches. Took {story.took_s:.0f} s; {verdict}."
     )
-    return HEAD.format(style=STYLE) + f'<p class="lead">{lead}</p>{body}{foot(story)}</body></html>'
+    return HEAD.format(style=STYLE) + f'<p class="lead">{lead}</p>{body}{inside}{foot(story)}</body></html>'

@@ -22,8 +22,10 @@ from partita.demo.children import Child
 from partita.demo.flights import FLIGHTS_IN_CSV, Expected, expected
 from partita.demo.outcome import read_outcome
 from partita.demo.ownership import Ownership, owners_in
-from partita.demo.story import Kill, LagSample, Rebalance, Story
+from partita.demo.story import Inside, Kill, LagSample, Rebalance, Story
 from partita.demo.worker import CONSUMER, DEAD_LETTERS, DESK, FLIGHTS, SPARK, WEATHER
+from partita.group import partition_for
+from partita.group.records.log_records import GROUP_KEY, kind_of
 from partita.group.records.read_back import LogRecord
 from partita.observe.note_facts import accounts_of_notes
 from partita.offsets.topic_partition import TopicPartition
@@ -45,7 +47,7 @@ class DemoFailed(RuntimeError):
 
 
 class Progress(Protocol):
-    """Where the run reports its progress."""
+    """Receives the progress of the run."""
 
     def say(self, text: str) -> None:
         """Show one line to the user."""
@@ -59,10 +61,14 @@ class Progress(Protocol):
 class Runner:
     """One run; `story` is its result."""
 
-    def __init__(self, folder: Path, progress: Progress, rate: float = RATE) -> None:
+    def __init__(
+        self, folder: Path, progress: Progress, rate: float = RATE, inside: Callable[[Inside], str] = lambda seen: ""
+    ) -> None:
+        """`inside` makes the part of the report that shows the protocol at work."""
         self.folder = folder
         self.progress = progress
         self.rate = rate
+        self._inside = inside
         self.story = Story(
             version=__version__,
             started=time.strftime("%d %B %Y, %H:%M UTC", time.gmtime()),
@@ -86,10 +92,11 @@ class Runner:
         """Do everything; raise ChildFailed or DemoFailed when it cannot be done. Leaves no process behind."""
         (self.folder / "logs").mkdir(parents=True, exist_ok=True)
         async with AsyncExitStack() as stack:
-            broker = await stack.enter_async_context(Broker())
+            broker = await stack.enter_async_context(Broker(nodes=2))
             self._say(f"broker listens on {broker.bootstrap}")
             admin = await stack.enter_async_context(AsyncAdmin(bootstrap_servers=broker.bootstrap))
             await self._create_topics(admin)
+            self._broker = broker
             stack.push_async_callback(self._stop_children)
             self._write_pipeline(broker.bootstrap)
             watching = [
@@ -105,7 +112,8 @@ class Runner:
             self._note_rebalances(await asyncio.to_thread(lambda: list(broker.notes())))
         self.story.took_s = self.elapsed_s()
         self.story.checks = checks.compare(self.truth, self.story)
-        (self.folder / "report.html").write_text(report.page(self.story), encoding="utf-8")
+        section = await asyncio.to_thread(self._inside, self.story.inside)
+        (self.folder / "report.html").write_text(report.page(self.story, section), encoding="utf-8")
         return self.story
 
     async def _create_topics(self, admin: AsyncAdmin) -> None:
@@ -130,19 +138,22 @@ class Runner:
         await self._start("replay", "demo.replay", bootstrap, str(self.rate))
         await self._start_spark()
         await until(lambda: "weather-done" in self._facts)
+        await self._control("trace_group", DESK)
         await self._start_consumer(bootstrap)
         self._say(f"replaying {FLIGHTS_IN_CSV:,} flights; a consumer reads them; Spark is starting to join its group")
         await until(lambda: spark(SPARK))
         await self._children["replay"].tell()
         await until(lambda: self._rows[SPARK])
         self._say(f"Spark has joined: it owns {len(spark(SPARK))} of {PARTITIONS} partitions")
+        await self._control("untrace_group", DESK)
+        self.story.inside.notes = await asyncio.to_thread(lambda: list(self._broker.notes()))
         await asyncio.sleep(CALM_S)
         await self._kill(CONSUMER, admin)
         # Now there are seconds to wait; before, Spark's start needs every core.
         truth = asyncio.create_task(asyncio.to_thread(expected))
         await until(lambda: len(spark(SPARK)) == PARTITIONS)
         self._say("Spark owns every partition")
-        await asyncio.sleep(CALM_S)
+        await self._move_coordinator()
         await self._start_consumer(bootstrap)
         self._came_back(CONSUMER)
         await until(lambda: consumer(CONSUMER) and spark(SPARK))
@@ -163,6 +174,27 @@ class Runner:
         self._say("Spark is back and has been given partitions; the last flights are sent")
         await self._children["replay"].tell()
         await until(self._is_all_read)
+
+    async def _control(self, verb: str, *arguments: Any) -> Any:
+        """Do or ask something by the broker's control verbs, which block."""
+        return await asyncio.to_thread(getattr(self._broker.control, verb), *arguments)
+
+    async def _move_coordinator(self) -> None:
+        """Let the other node coordinate the group, and see whether that makes it rebalance."""
+        inside, before = self.story.inside, await self._rebalances()
+        inside.partitions = self._broker.cluster.config.int("offsets.topic.num.partitions")
+        inside.partition = partition_for(DESK, inside.partitions)
+        inside.node = await self._control("coordinator", DESK)
+        inside.moved_to, inside.moved_s = 3 - inside.node, self.elapsed_s()
+        await self._control("move_coordinator", DESK, inside.moved_to)
+        where = f"partition {inside.partition} of {inside.partitions} of {LOG_TOPIC}"
+        self._say(f"the group's coordinator, {where}, moved from node {inside.node} to {inside.moved_to}")
+        await asyncio.sleep(CALM_S)
+        inside.rebalances_by_move = await self._rebalances() - before
+
+    async def _rebalances(self) -> int:
+        notes = await asyncio.to_thread(lambda: list(self._broker.notes()))
+        return sum(note["note"] == "Rebalanced" and note["group_id"] == DESK for note in notes)
 
     async def _start(self, name: str, module: str, *arguments: str) -> None:
         child = await Child.start(name, f"partita.{module}", list(arguments), self._on_event, self.folder)
@@ -213,13 +245,16 @@ class Runner:
             await asyncio.sleep(SAMPLE_EVERY_S)
 
     async def _watch_group(self, bootstrap: str) -> None:
-        """Follow the log of the group."""
         async with AsyncConsumer(
             bootstrap_servers=bootstrap, auto_offset_reset="earliest", enable_auto_commit=False
         ) as consumer:
             consumer.assign([TopicPartition(LOG_TOPIC, number) for number in await consumer.partitions_for(LOG_TOPIC)])
             while True:
                 found = await consumer.poll(SAMPLE_EVERY_S)
+                for record in found:
+                    if record.key is not None and DESK.encode() in record.key:
+                        is_group = kind_of(record.key) == GROUP_KEY
+                        (self.story.inside.groups if is_group else self.story.inside.offsets).append(record)
                 records = [LogRecord(r.key, r.value, r.partition, r.offset, r.timestamp) for r in found]
                 for at_ms, owners in owners_in(records, DESK, FLIGHTS):
                     self._ownership.state((at_ms - self._started_wall_ms) / 1000, owners)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import deque
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,6 +111,22 @@ class Outcome:
 
 
 @dataclass(slots=True)
+class Inside:
+    """Inside of the run: where the group's coordinator was and went, the notes of one rebalance, the last records."""
+
+    partition: int = 0
+    partitions: int = 0
+    node: int = 0
+    moved_to: int = 0
+    moved_s: float = 0.0
+    rebalances_by_move: int = 0
+    notes: list[Mapping[str, Any]] = field(default_factory=list)
+    groups: deque[Any] = field(default_factory=lambda: deque(maxlen=4))
+    offsets: deque[Any] = field(default_factory=lambda: deque(maxlen=4))
+    """Records of `__consumer_offsets`, as a consumer gives them: of the group itself, and of its commits."""
+
+
+@dataclass(slots=True)
 class Story:
     """Everything recorded in one run."""
 
@@ -125,3 +143,4 @@ class Story:
     machine: str = ""
     command: str = ""
     checks: list[Check] = field(default_factory=list)
+    inside: Inside = field(default_factory=Inside)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import platform
 import time
@@ -31,12 +32,14 @@ DEFAULT_DESIGNS = ("1", "2", "3", "848")
 FASTER = 4
 EXTRA_MEMBERS = 2
 """No scenario starts more than two members in addition to the group's own."""
+BUSY_SHARE = 0.25
+"""A thread that is woken later than this share of the session timeout shows that members were kept waiting too."""
 TROUBLE_RATE, HERD_RATE = 50.0, 10.0
 """Records per second and partition."""
 
 
 class Progress(Protocol):
-    """Where a comparison reports its progress."""
+    """Receives the progress of a comparison."""
 
     def say(self, text: str) -> None:
         """Show one line."""
@@ -95,6 +98,11 @@ class Run:
     remark: str = ""
     took_s: float = 0.0
 
+    @property
+    def is_busy(self) -> bool:
+        """Whether the machine stood still for so long that it, and not the design, may have ended sessions."""
+        return self.journal.late_s * 1000 > self.journal.session_ms * BUSY_SHARE
+
     def as_json(self) -> dict[str, Any]:
         """Return everything but the journal as plain values."""
         return {
@@ -104,6 +112,7 @@ class Run:
             "partitions": self.journal.partitions,
             "measures": None if self.measures is None else self.measures.as_json(),
             "remark": self.remark,
+            "late_ms": round(self.journal.late_s * 1000),
             "took_s": round(self.took_s, 1),
         }
 
@@ -118,6 +127,11 @@ class Comparison:
     machine: str = ""
     version: str = __version__
     started: str = ""
+
+    @property
+    def missing(self) -> int:
+        """How many runs of the plan were not made, because the user ended the comparison."""
+        return len(self.plan.runs()) - len(self.runs)
 
     def of(self, scenario: str) -> list[Run]:
         """The runs of a scenario."""
@@ -140,18 +154,22 @@ class Comparison:
             "machine": self.machine,
             "took_s": round(self.took_s, 1),
             "session_timeout_ms": self.plan.timings.session_ms,
+            "runs_missing": self.missing,
             "runs": [run.as_json() for run in self.runs],
         }
 
 
 def broken_promises(run: Run) -> list[str]:
-    """Return the broken promises of a coordinator in the broker: the group settles, no orphans, no offset goes back."""
+    """Return the broken promises of a coordinator in the broker: the group settles, no orphans, no offset goes back.
+
+    A machine that was too busy breaks the first two by itself.
+    """
     found = run.measures
     if found is None:
-        return [run.remark]
+        return [] if run.is_busy else [run.remark]
     promises = (
-        (found.settled_ms is not None, "the group did not settle"),
-        (not found.orphans, f"{found.orphans} partitions without an owner"),
+        (found.settled_ms is not None or run.is_busy, "the group did not settle"),
+        (not found.orphans or run.is_busy, f"{found.orphans} partitions without an owner"),
         (not found.back, f"a committed offset went back by {found.back}"),
     )
     return [what for holds, what in promises if not holds]
@@ -169,18 +187,25 @@ def is_built(design: str) -> bool:
 
 
 def compare(plan: Plan, progress: Progress, folder: Path | None = None) -> Comparison:
-    """Run everything; raise NoZooKeeper if there is none to start. Leaves no process behind."""
+    """Run everything; raise NoZooKeeper if there is none to start. Leaves no process behind.
+
+    Ctrl-C ends it with the runs that were made.
+    """
     began_s = time.monotonic()
     machine = f"{os.cpu_count()} cores, {platform.platform(terse=True)}, Python {platform.python_version()}"
     result = Comparison(plan, machine=machine, started=time.strftime("%d %B %Y, %H:%M UTC", time.gmtime()))
     runs = plan.runs()
-    with Ground(max(plan.sizes) + EXTRA_MEMBERS, plan.timings, folder) as ground:
+    with (
+        contextlib.suppress(KeyboardInterrupt),
+        Ground(max(plan.sizes) + EXTRA_MEMBERS, plan.timings, folder) as ground,
+    ):
         for number, (scenario, design, members, partitions) in enumerate(runs):
             progress.at("runs", number, len(runs))
             started_s = time.monotonic()
-            result.runs.append(run_one(ground, scenario, design, members, partitions, number))
-            result.runs[-1].took_s = time.monotonic() - started_s
-            progress.say(told(result.runs[-1]))
+            run = run_one(ground, scenario, design, members, partitions, number)
+            run.took_s = time.monotonic() - started_s
+            result.runs.append(run)
+            progress.say(told(run))
         progress.at("runs", len(runs), len(runs))
     result.took_s = time.monotonic() - began_s
     return result
@@ -207,7 +232,7 @@ def told(run: Run) -> str:
     head = f"{run.scenario}, {run.members} members, design {run.design}: "
     found = run.measures
     if found is None:
-        return f"{head}{run.remark}"
+        return head + "; ".join(filter(None, [run.remark, busy(run)]))
     settled = "never settled" if found.settled_ms is None else f"settled after {found.settled_ms / 1000:.1f} s"
     troubles = [
         f"{found.orphans} partitions without an owner" if found.orphans else "",
@@ -215,5 +240,14 @@ def told(run: Run) -> str:
         f"an offset went back by {found.back}" if found.back else "",
         f"{found.gave_up} gave up" if found.gave_up else "",
         run.remark,
+        busy(run),
     ]
     return head + ", ".join([settled, *filter(None, troubles)])
+
+
+def busy(run: Run) -> str:
+    """Return the remark on a machine that was too busy for the run; empty if it was not."""
+    if not run.is_busy:
+        return ""
+    session_s = run.journal.session_ms / 1000
+    return f"the machine was too busy: it stood still for {run.journal.late_s:.1f} s of a session of {session_s:g} s"

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import socket
 import tempfile
+import time
 from contextlib import ExitStack
 from pathlib import Path
 from types import TracebackType
@@ -11,10 +13,14 @@ from types import TracebackType
 from partita import Admin, Broker, Producer
 from partita.admin import NewTopic
 from partita.broker.config import BROKER_OPTIONS
+from partita.designs.journal import Committed as CommittedOffset
 from partita.designs.members.settings import Timings
 from partita.designs.tap import KAFKA, Tap, Taps
 from partita.designs.zookeeper.ports import free_ports
 from partita.designs.zookeeper.server import Ensemble, ZooKeeper
+from partita.explain.facts import Committed, Fact
+from partita.observe.follow_group_log import GroupLog
+from partita.observe.kept import Kept
 
 NODES = 2
 DATA_NODE, COORDINATOR_NODE = 0, 1
@@ -102,9 +108,31 @@ class Ground:
         """Add partitions, led by the first node."""
         self.admin.create_partitions(name, partitions + more, replicas=[[self.node_ids[DATA_NODE]]] * more)
 
+    def commits_of(self, group: str) -> list[CommittedOffset]:
+        """The offsets that the broker accepted, in the order of its log: members and taps see answers in another."""
+        every = _Every()
+        asyncio.run(GroupLog({"bootstrap.servers": self.broker.bootstrap}, every, groups=[group]).read())
+        ahead_s = time.time() - time.monotonic()
+        return [
+            CommittedOffset(fact.at_ms / 1000 - ahead_s, fact.partition[1], fact.offset)
+            for fact in every.facts
+            if isinstance(fact, Committed)
+        ]
+
     def place_coordinator(self, group: str, place: int = COORDINATOR_NODE) -> None:
         """Have a node coordinate a group."""
         self.broker.control.move_coordinator(group, self.node_ids[place])
+
+
+class _Every(Kept):
+    """Every fact of a group, not only those that an explanation needs."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.facts: list[Fact] = []
+
+    def add(self, fact: Fact) -> None:
+        self.facts.append(fact)
 
 
 def listener(number: int) -> str:

@@ -41,7 +41,6 @@ class Committed:
     """An offset that was accepted."""
 
     at_s: float
-    member: str
     partition: int
     offset: int
 
@@ -50,7 +49,8 @@ class Committed:
 class Journal:
     """One run. `live` are the members that should read at the end; `paused` are spans in which a process stood still.
 
-    `cause_s` is when the trouble began, `healed_s` when its cause was over, `end_s` when watching ended.
+    `commits` are in the order in which they took effect. `cause_s` is when the trouble began, `healed_s` when its cause
+    was over, `end_s` when watching ended.
     """
 
     design: str
@@ -69,6 +69,8 @@ class Journal:
     cause_s: float = 0.0
     healed_s: float = 0.0
     end_s: float = 0.0
+    late_s: float = 0.0
+    """How late the machine woke a thread that wanted to run: its processes stood still for about so long."""
 
     def spans(self) -> list[Span]:
         """Return who read which partition when, by the members' facts; a process gone or paused reads nothing."""

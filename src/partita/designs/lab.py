@@ -61,12 +61,12 @@ class Lab:
         self._shared: list[tuple[Process, list[str]]] = []
         self._coordinators: dict[str, Process] = {}
         self._heard = threading.Condition()
+        self._late_s = 0.0
         self._ended = threading.Event()
 
     def __enter__(self) -> Lab:
         journal, ground = self.journal, self.ground
         ground.taps.frames.clear()
-        ground.taps.commits.clear()
         ground.create_topic(self.name, journal.partitions)
         if self.design in OLD:
             self.zookeeper = ground.zookeeper(ensemble=self.is_ensemble)
@@ -94,18 +94,19 @@ class Lab:
     def _collect(self) -> None:
         """Take the frames seen by the taps into the journal, under the names of the members."""
         names = {f"slot-{slot}": member for member, slot in self._slots.items()}
+        self.journal.late_s = self._late_s
         self.journal.frames = [
             Seen(frame.at_s, names.get(frame.member, frame.member), frame.name) for frame in self.ground.taps.frames
         ]
         refused = [fact.facts["error"] for fact in self.journal.facts if fact.event == "failed_order"]
         self.journal.remarks += list(dict.fromkeys(refused))[:1]
-        told = [fact for fact in self.journal.facts if fact.event == "commit"]
-        self.journal.commits = [Committed(f.at_s, f.member, f.facts["partition"], f.facts["offset"]) for f in told] + [
-            Committed(commit.at_s, names.get(commit.member, commit.member), partition, offset)
-            for commit in self.ground.taps.commits
-            if not commit.error and self.design not in OLD
-            for partition, offset in commit.offsets.items()
+        self.journal.commits = [
+            Committed(fact.at_s, fact.facts["partition"], fact.facts["offset"])
+            for fact in self.journal.facts
+            if fact.event == "commit"
         ]
+        if self.design not in OLD:
+            self.journal.commits = self.ground.commits_of(self.name)
 
     def _lay_out(self) -> None:
         """Create the nodes of brokers, topics and groups in ZooKeeper."""
@@ -153,7 +154,11 @@ class Lab:
         """Write a steady flow into every partition."""
         tick_s = 0.1
         each, number = max(1, round(self.rate * tick_s)), 0
-        while not self._ended.wait(tick_s):
+        while True:
+            due_s = time.monotonic() + tick_s
+            if self._ended.wait(tick_s):
+                return
+            self._late_s = max(self._late_s, time.monotonic() - due_s)
             for partition in range(self.journal.partitions):
                 for _ in range(each):
                     self.ground.producer.send(self.name, b"%d" % number, partition=partition)
@@ -198,12 +203,15 @@ class Lab:
         self._workers[member].order(do="start", member=member, settings=asdict(self.settings(member)))
         return self._workers[member].pid
 
+    def tree(self) -> list[str]:
+        """Return the nodes in ZooKeeper as lines; none in a design without it."""
+        return list(nodes.tree(self._keeper.ask)) if self.design in OLD else []
+
     def take_facts(self) -> list[Fact]:
         """Return the members' facts since the last call. They leave the journal, so a run may last for days."""
         with self._heard:
             taken, self.journal.facts = self.journal.facts, []
         self.ground.taps.frames.clear()
-        self.ground.taps.commits.clear()
         return taken
 
     def take_dead(self) -> list[str]:

@@ -139,7 +139,7 @@ def step_back(journal: Journal) -> int:
     """The largest step back of a committed offset after the cause."""
     latest: dict[int, int] = {}
     largest = 0
-    for commit in sorted(journal.commits, key=lambda c: c.at_s):
+    for commit in journal.commits:
         if commit.at_s >= journal.cause_s:
             largest = max(largest, latest.get(commit.partition, commit.offset) - commit.offset)
         latest[commit.partition] = commit.offset

@@ -1,4 +1,4 @@
-"""Who reads what at a moment, from the members' facts so far. Pure."""
+"""Readers of each partition at a moment, from the members' facts so far. Pure."""
 
 from __future__ import annotations
 
@@ -62,6 +62,10 @@ class Ownership:
                     seen.reads = now
                     lines += [f"{fact.member} reads {listed(now)}", *self._whole()]
         return lines
+
+    def is_known(self) -> bool:
+        """Whether each member that is not dead has been heard."""
+        return all(seen.is_dead or seen.heard_s is not None for seen in self.members.values())
 
     def unread(self) -> list[int]:
         """Return the partitions without a reader."""

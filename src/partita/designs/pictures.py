@@ -58,9 +58,10 @@ class Clock:
 def timelines(runs: Sequence[Run], label: str) -> str:
     """One picture per design over the same time: a row for each partition that changed, coloured by its reader."""
     clock = Clock(-BEFORE_S, min(SHOWN_S_MAX, max(shown_until(run.journal) for run in runs)))
+    rows = shown_partitions([run.journal for run in runs])
     parts, top = [TWICE, *_legend()], 34.0
     for run in runs:
-        its, height = _timeline(run, clock, top)
+        its, height = _timeline(run, clock, top, rows)
         parts += its
         top += height
     for at_s in ticks(clock.to_s, 10):
@@ -80,7 +81,7 @@ def shown_until(journal: Journal) -> float:
 
 def _legend() -> list[str]:
     parts, x = [], 8.0
-    for name, style in (("read by one member", "m0"), ("read by two members", "twice"), ("read by nobody", "gap")):
+    for name, style in (("read by one member", "m0"), ("read by two members", "twice"), ("without a reader", "gap")):
         square = gap_box(x, 6, 14, 12, WIDE, name) if style == "gap" else box(x, 6, 14, 12, style=style, title=name)
         parts += [square, text(x + 20, 17, name)]
         x += 50 + 7.2 * len(name)
@@ -97,19 +98,27 @@ def _cross(x: float, y: float) -> list[str]:
     ]
 
 
-def shown_partitions(journal: Journal) -> list[int]:
-    """Return the partitions to show: doubly read and unread ones first, then those whose reader changed."""
-    spans = journal.spans()
-    double = {partition for partition, _, _ in two_readers(spans, journal.cause_s)}
-    gaps = {p: sum(b - a for a, b in its) for p, its in unread(journal, spans).items()}
-    readers = {p: len({s.member for s in spans if s.partition == p and s.to_s > journal.cause_s}) for p in gaps}
-    order = sorted(gaps, key=lambda p: (p not in double, -round(gaps[p], 1), -readers[p], p))
+def shown_partitions(journals: Sequence[Journal]) -> list[int]:
+    """Return the partitions to show of all designs, so that rows can be compared.
+
+    Those that two members read in one of them come first, then those without a reader, by the longest time in any.
+    """
+    double: set[int] = set()
+    gaps: dict[int, float] = {}
+    readers: dict[int, int] = {}
+    for journal in journals:
+        spans = journal.spans()
+        double.update(partition for partition, _, _ in two_readers(spans, journal.cause_s))
+        for p, its in unread(journal, spans).items():
+            gaps[p] = max(gaps.get(p, 0.0), round(sum(b - a for a, b in its), 1))
+            changed = {s.member for s in spans if s.partition == p and s.to_s > journal.cause_s}
+            readers[p] = max(readers.get(p, 0), len(changed))
+    order = sorted(gaps, key=lambda p: (p not in double, -gaps[p], -readers[p], p))
     return sorted(order[:ROWS_MAX])
 
 
-def _timeline(run: Run, clock: Clock, top: float) -> tuple[list[str], float]:
+def _timeline(run: Run, clock: Clock, top: float, rows: Sequence[int]) -> tuple[list[str], float]:
     journal, zero = run.journal, run.journal.cause_s
-    rows = shown_partitions(journal)
     bottom = top + HEAD + ROW * len(rows)
     parts = [text(8, top + 16, f"Design {TITLES[run.design]}", style="head")]
     parts += [text(WIDTH - RIGHT, top + 16, summary(run), anchor="end", style="tick")]
@@ -120,7 +129,7 @@ def _timeline(run: Run, clock: Clock, top: float) -> tuple[list[str], float]:
     for index, partition in enumerate(rows):
         y = top + HEAD + ROW * index
         parts.append(text(LEFT - 12, y + 15, f"partition {partition}", anchor="end", style="tick"))
-        for from_s, to_s in unread(journal, journal.spans())[partition]:
+        for from_s, to_s in unread(journal, journal.spans()).get(partition, ()):
             parts.append(_bar(clock, from_s - zero, to_s - zero, y, "gap", f"nobody reads partition {partition}"))
         for span in (s for s in spans if s.partition == partition):
             parts += _reader(clock, span, zero, y, f"m{members.index(span.member) % 6}")
@@ -190,6 +199,7 @@ def summary(run: Run) -> str:
     parts = [settled, f"{found.twice:,} records twice"]
     parts += [f"{found.orphans} partitions without an owner"] if found.orphans else []
     parts += [f"offset back by {found.back:,}"] if found.back else []
+    parts += ["the machine was too busy"] if run.is_busy else []
     return ", ".join(parts)
 
 
@@ -248,7 +258,7 @@ def offsets(runs: Sequence[Run]) -> str:
     lines: list[tuple[str, list[tuple[float, int]]]] = []
     for run in runs:
         partition = told_partition(run.journal)
-        its = sorted((c.at_s, c.offset) for c in run.journal.commits if c.partition == partition)
+        its = [(c.at_s, c.offset) for c in run.journal.commits if c.partition == partition]
         base = max((offset for at_s, offset in its if at_s < run.journal.cause_s), default=0)
         lines.append(
             (run.design, [(at_s - run.journal.cause_s, o - base) for at_s, o in its if at_s >= run.journal.cause_s])
@@ -271,7 +281,7 @@ def offsets(runs: Sequence[Run]) -> str:
             if offset < before:
                 parts.append(text(clock.x(at_s) + 6, y(offset) + 4, f"back by {before - offset}", style="cause-label"))
         parts.append(f'<polyline points="{path}" class="line{number}"/>')
-    parts.append(text(LEFT, 40, "records committed since the cause", style="tick"))
+    parts.append(text(LEFT, 40, "records of one partition committed since the cause", style="tick"))
     for value in ticks(max(high, 1), 4):
         parts += [line(LEFT, y(value), WIDTH - RIGHT, y(value), style="grid")]
         parts += [text(LEFT - 10, y(value) + 4, f"{value:,.0f}", anchor="end", style="tick")]
@@ -284,13 +294,13 @@ def told_partition(journal: Journal) -> int:
     """Return the partition whose committed offset fell the furthest, else one that changed hands."""
     fell: dict[int, int] = {}
     latest: dict[int, int] = {}
-    for commit in sorted(journal.commits, key=lambda c: c.at_s):
+    for commit in journal.commits:
         if commit.at_s >= journal.cause_s:
             step = latest.get(commit.partition, commit.offset) - commit.offset
             fell[commit.partition] = max(fell.get(commit.partition, 0), step)
         latest[commit.partition] = commit.offset
     deepest = max(fell, key=lambda p: (fell[p], -p), default=0)
-    return deepest if fell.get(deepest) else (shown_partitions(journal) or [0])[0]
+    return deepest if fell.get(deepest) else (shown_partitions([journal]) or [0])[0]
 
 
 def one_join(runs: Sequence[Run]) -> str:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from html import escape
+from typing import NamedTuple
 
 from partita.designs import pictures
 from partita.designs.compare import TITLES, Comparison, Run, is_built
+from partita.designs.measure import Measures
 from partita.designs.scenarios import BY_NAME, SCENARIOS
+from partita.explain.wording import listed
 from partita.pictures.page import STYLE as PAGE_STYLE
 from partita.pictures.page import table, wide
 
@@ -20,17 +23,43 @@ COLUMNS = (
 IN_MS = frozenset({"settled_ms", "unowned_ms", "two_readers_ms"})
 EXPLAINED = {
     "zk-partition": "One member loses the one that decides: ZooKeeper in designs 1 and 2, the coordinating"
-    " node later. It still reaches its data. In design 1 it goes on reading what others have taken over, and after the"
-    " connection is back it writes an old offset. In design 2 it only loses its node, so it is told at its next"
-    " heartbeat. In the later designs it goes on reading too, as Kafka's own consumer does; its commits are refused.",
+    " node later. It still reaches its data. In design 2 it only loses its node, so it is informed at its next"
+    " heartbeat. The later designs refuse its commits.",
     "pause": "One process stands still for longer than the others try. In design 1 a bystander that needs one of its"
-    " partitions gives up and stays in the group without owning anything: its share has no reader until the next"
-    " event, long after everybody is healthy. A coordinator waits for the member instead, and then everybody goes on.",
+    " partitions may give up and stay in the group without owning anything. A coordinator waits for the member"
+    " instead.",
     "stale": "Half of the members are connected to a ZooKeeper server that is late. Each decides for itself, from what"
-    " it sees; they claim what others have not released. One coordinator has one view.",
+    " it sees. One coordinator has one view.",
     "crash": "A killed member is missed when its session ends. All designs wait for about as long.",
     "slow": "One member takes two sessions to process what it has. ZooKeeper's client keeps its session from a thread"
-    " of its own, so in design 1 nobody notices.",
+    " of its own, so in design 1 the others do not notice.",
+}
+
+
+class Claim(NamedTuple):
+    """An outcome that a scenario may have in some designs, and the measure that shows whether it had it."""
+
+    designs: tuple[str, ...]
+    holds: Callable[[Measures], bool]
+    text: str
+
+
+CLAIMS = {
+    "zk-partition": (
+        Claim(("1",), lambda m: m.two_readers_ms > 0, "the member goes on reading what others have taken over"),
+        Claim(("1",), lambda m: m.back > 0, "connected again, it writes an old offset"),
+        Claim(
+            ("3", "3c", "848"), lambda m: m.two_readers_ms > 0, "it goes on reading too, as Kafka's own consumer does"
+        ),
+    ),
+    "pause": (
+        Claim(("1",), lambda m: m.gave_up > 0, "a bystander gives up"),
+        Claim(
+            ("1",), lambda m: m.orphans > 0, "its share has no reader until the next event, when all are healthy again"
+        ),
+        Claim(("2", "3", "3c", "848"), lambda m: m.settled_ms is not None, "after the pause all go on"),
+    ),
+    "stale": (Claim(("1",), lambda m: m.failed > 0, "members claim what others have not released"),),
 }
 TOLD = ("zk-partition", "pause")
 """The scenarios whose outcome in design 1 is described at the top."""
@@ -74,6 +103,8 @@ def _lead(comparison: Comparison) -> str:
     missing = [design for design in comparison.plan.designs if not is_built(design)]
     if missing:
         sentences.append(f"Not built here: {', '.join(missing)}.")
+    if comparison.missing:
+        sentences.append(f"It was ended early: {comparison.missing} of {len(comparison.plan.runs())} runs are missing.")
     return " ".join(sentences)
 
 
@@ -81,9 +112,11 @@ def _herd(comparison: Comparison) -> Iterable[tuple[str, str, str]]:
     runs = [run for run in comparison.of("join") if run.measures is not None]
     if runs:
         note = (
-            "One member joins a settled group. In design 1 everybody is told, and everybody reads the registration of"
-            " everybody: N times N reads. Both axes are logarithmic, so a line twice as steep grows with the square."
+            "One member joins a settled group. In design 1 every member is informed, and each reads the registration"
+            " of all: N times N reads."
         )
+        if len({run.members for run in runs}) > 1:
+            note += " Both axes are logarithmic, so a line twice as steep grows with the square."
         yield "The herd", note, wide(pictures.herd(runs))
 
 
@@ -100,7 +133,7 @@ def _trouble(comparison: Comparison, name: str) -> Iterable[tuple[str, str, str]
     if runs:
         scenario = BY_NAME[name]
         partitions = runs[0].journal.partitions
-        note = f"{escape(EXPLAINED[name])} The axis counts from the cause."
+        note = f"{escape(' '.join([EXPLAINED[name], *_outcomes(name, runs)]))} The axis counts from the cause."
         if partitions > pictures.ROWS_MAX:
             note += f" Of {partitions} partitions the {pictures.ROWS_MAX} with the most trouble are shown."
         yield (
@@ -110,6 +143,24 @@ def _trouble(comparison: Comparison, name: str) -> Iterable[tuple[str, str, str]
         )
 
 
+def _outcomes(name: str, runs: Sequence[Run]) -> Iterable[str]:
+    """Each claim about the scenario, with the designs that bore it out in this run and those that did not."""
+    for claim in CLAIMS.get(name, ()):
+        its = [run for run in runs if run.design in claim.designs and run.measures is not None]
+        shown = [run.design for run in its if run.measures is not None and claim.holds(run.measures)]
+        others = [run.design for run in its if run.design not in shown]
+        if shown:
+            yield f"In {_designs(shown)} {claim.text}{f' (not in this run of {_designs(others)})' if others else ''}."
+        elif others:
+            yield f"Not in this run: in {_designs(others)} {claim.text}."
+    if busy := [run.design for run in runs if run.is_busy]:
+        yield f"The machine was too busy during {_designs(busy)}, so that sessions may have ended for that alone."
+
+
+def _designs(names: Sequence[str]) -> str:
+    return f"{'design' if len(names) == 1 else 'designs'} {listed(names, len(names))}"
+
+
 def _offsets(comparison: Comparison) -> Iterable[tuple[str, str, str]]:
     runs = [run for run in comparison.of("zk-partition") if run.measures is not None and run.journal.commits]
     if runs:
@@ -117,7 +168,9 @@ def _offsets(comparison: Comparison) -> Iterable[tuple[str, str, str]]:
             "The same cut: how far one partition of the member that was cut off is committed. Nothing checks who"
             " writes an offset into ZooKeeper in design 1; a coordinator refuses a member of an older generation."
         )
-        yield "Offsets that go back", note, wide(pictures.offsets(runs))
+        if not any(run.measures is not None and run.measures.back for run in runs):
+            note += " In this run no offset went back."
+        yield "Committed offsets", note, wide(pictures.offsets(runs))
 
 
 def _measure_note(comparison: Comparison) -> str:
@@ -125,7 +178,10 @@ def _measure_note(comparison: Comparison) -> str:
     return (
         f"Session timeout {session} ms. Times count from the cause; counts are frames seen by taps until watching"
         " ended. <i>never</i>: the group did not settle. <i>Unread</i> is the worst partition's time without a reader;"
-        " <i>two readers</i> is the sum over all partitions. Times compare rules, not implementations: everything is"
+        " <i>two readers</i> is the sum over all partitions. <i>Records twice</i> were read again after a change of"
+        " readers: all since the last commit, where a member could not commit before it gave a partition up. In design"
+        " 2 that is each of them, since a member hears of the change by an error (ILLEGAL_GENERATION), and with its old"
+        " generation it may not commit any more. Times compare rules, not implementations: everything is"
         " Python on one machine."
     )
 

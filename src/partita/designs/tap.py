@@ -20,7 +20,6 @@ from typing import TypeVar
 from partita.protocol.api_table import APIS
 from partita.protocol.framing import read_request_header, read_response_header
 from partita.protocol.messages.heartbeat import HeartbeatResponse
-from partita.protocol.messages.offset_commit import OffsetCommitRequest, OffsetCommitResponse
 from partita.protocol.primitives import MalformedRequest
 
 T = TypeVar("T")
@@ -32,7 +31,7 @@ ZOOKEEPER_NAMES = {
     1: "create", 2: "delete", 3: "exists", 4: "getData", 5: "setData", 8: "getChildren", 11: "ping", 12: "getChildren",
     13: "check", 14: "multi", 15: "create", -11: "close",
 }  # fmt: skip
-HEARTBEAT, OFFSET_COMMIT, CONSUMER_GROUP_HEARTBEAT = 12, 8, 68
+HEARTBEAT, CONSUMER_GROUP_HEARTBEAT = 12, 68
 GROUP_APIS = {10: "find", 11: "join", HEARTBEAT: "heartbeat", 13: "leave", 14: "sync", CONSUMER_GROUP_HEARTBEAT: "beat"}
 """The APIs of membership; offsets and data are counted apart."""
 
@@ -45,16 +44,6 @@ class Frame:
     member: str
     name: str
     about: str = ""
-
-
-@dataclass(slots=True)
-class Commit:
-    """Offsets that a member committed through a broker: partition -> offset, and whether they were taken."""
-
-    at_s: float
-    member: str
-    offsets: dict[int, int]
-    error: int = 0
 
 
 @dataclass(slots=True)
@@ -83,7 +72,7 @@ class Tap:
 
     @property
     def address(self) -> str:
-        """Where the member connects."""
+        """The address that the member connects to."""
         return f"127.0.0.1:{self.port}"
 
     def cut(self) -> None:
@@ -165,10 +154,6 @@ class Tap:
         """Record a frame."""
         self._taps.frames.append(Frame(time.monotonic(), self.member, name, about))
 
-    def committed(self, commit: Commit) -> None:
-        """Record a member's commit."""
-        self._taps.commits.append(commit)
-
 
 class ZooKeeperWatch:
     """Names the frames of one connection to ZooKeeper."""
@@ -207,37 +192,26 @@ class KafkaWatch:
 
     def __init__(self, tap: Tap) -> None:
         self._tap = tap
-        self._asked: dict[int, tuple[int, int, Commit | None]] = {}
+        self._asked: dict[int, tuple[int, int]] = {}
 
     def request(self, body: bytes) -> tuple[str, str]:
         """The API of a request."""
         try:
-            key, version, correlation, _, reader = read_request_header(body)
-            commit = None
-            if key == OFFSET_COMMIT:
-                asked = OffsetCommitRequest.read(reader, version)
-                offsets = {p.partition_index: p.committed_offset for t in asked.topics for p in t.partitions}
-                commit = Commit(time.monotonic(), self._tap.member, offsets)
+            key, version, correlation, _, _ = read_request_header(body)
         except MalformedRequest:
             return "", ""
-        self._asked[correlation] = (key, version, commit)
+        self._asked[correlation] = (key, version)
         name = kafka_name(key)
         self._tap.note(name)
         return name, ""
 
     def response(self, body: bytes) -> tuple[str, str]:
         """Name a heartbeat response with an error other than NONE: it is a notification."""
-        key, version, commit = self._asked.pop(_INT.unpack_from(body)[0], (-1, 0, None))
+        key, version = self._asked.pop(_INT.unpack_from(body)[0], (-1, 0))
         if key == HEARTBEAT:
             _, reader = read_response_header(key, version, body)
             if error := HeartbeatResponse.read(reader, version).error_code:
                 self._tap.note("told", str(error))
-        elif commit is not None:
-            _, reader = read_response_header(key, version, body)
-            answer = OffsetCommitResponse.read(reader, version)
-            commit.error = max((p.error_code for t in answer.topics for p in t.partitions), default=0)
-            commit.at_s = time.monotonic()
-            self._tap.committed(commit)
         return "", ""
 
 
@@ -247,11 +221,10 @@ def kafka_name(key: int) -> str:
 
 
 class Taps:
-    """All taps of an experiment, on one loop in a thread. `frames` and `commits` are in the order of time."""
+    """All taps of an experiment, on one loop in a thread. `frames` are in the order of time."""
 
     def __init__(self) -> None:
         self.frames: list[Frame] = []
-        self.commits: list[Commit] = []
         self._loop = asyncio.new_event_loop()
         self._servers: list[asyncio.Server] = []
         self._thread = threading.Thread(target=self._loop.run_forever, daemon=True, name="taps")

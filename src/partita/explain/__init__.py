@@ -4,9 +4,9 @@
 """
 
 from partita.explain.account import Account
+from partita.explain.asides import asides_of
 from partita.explain.explaining import explain
 from partita.explain.facts import Fact, Sure
-from partita.explain.refusals import refusals_of
 from partita.wording import What
 
-__all__ = ["Account", "Fact", "Sure", "What", "explain", "refusals_of"]
+__all__ = ["Account", "Fact", "Sure", "What", "asides_of", "explain"]

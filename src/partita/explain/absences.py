@@ -67,8 +67,15 @@ def _why_gone(step: Step, before: Assigned, member: Member) -> Cause:
         if silent_ms < SILENCES_OF_A_SESSION * session_ms and not _may_have_missed_the_join(
             step, silent_ms, join_max_ms
         ):
+            if poll_ms is not None and member.instance_id is None and poll_ms - pace_ms <= silent_ms:
+                either = f"{session}, and its max.poll.interval.ms is {duration(poll_ms)}: either may have run out"
+                return cause_of(member, What.GONE, Sure.UNKNOWN, silence, either)
             return cause_of(member, What.EXPIRED, Sure.INFERRED, silence, pace)
-        if poll_ms is not None and member.instance_id is None and _polled_late(step, silent_ms, session_ms, poll_ms):
+        if (
+            poll_ms is not None
+            and member.instance_id is None
+            and _polled_late(step, silent_ms + pace_ms, session_ms, poll_ms)
+        ):
             limit = (
                 f"that is just over its max.poll.interval.ms of {duration(poll_ms)}, and the others went on till then"
             )
@@ -113,10 +120,11 @@ def _polled_late(step: Step, silent_ms: int, session_ms: int, poll_ms: int) -> b
     return poll_ms <= silent_ms < SILENCES_OF_A_POLL * poll_ms and joined_at(step.after) - last_ms < session_ms
 
 
-def polled_too_late(step: Step, member: Member) -> str:
-    """Return the evidence that a member which left had not polled for its max.poll.interval.ms; empty if none.
+def polled_too_late(step: Step, member: Member, session_ms: int = 0) -> str:
+    """Return the evidence that a member had not polled for its max.poll.interval.ms when it went; empty if none.
 
-    That it left is known, so its session does not matter: commits stopped for that long while others went on.
+    Commits stopped for that long while others went on. The session of a member that left does not matter. Some clients
+    fall silent instead, and go when the session is over: then commits stopped far longer ago than by a crash.
     """
     before, limit_ms = step.before, member.rebalance_timeout_ms
     pace_ms, last_ms = _pace(step, member), _last_of_staying(step)
@@ -126,9 +134,10 @@ def polled_too_late(step: Step, member: Member) -> str:
     sign_ms, sign = last_sign(step, before, member)
     silent_ms = left_ms - sign_ms
     goes_on = left_ms - last_ms <= max(pace_ms, limit_ms / 2)
-    if not goes_on or pace_ms > limit_ms / 2 or not limit_ms <= silent_ms < SILENCES_OF_A_POLL * limit_ms:
+    least_ms = max(limit_ms - pace_ms, SILENCES_OF_A_SESSION * session_ms)  # the last poll's work is committed later
+    if not goes_on or pace_ms > limit_ms / 2 or not least_ms <= silent_ms < SILENCES_OF_A_POLL * limit_ms + session_ms:
         return ""
-    return f"{sign} {duration(silent_ms)} before it left, just over its max.poll.interval.ms of {duration(limit_ms)}"
+    return f"{sign} {duration(silent_ms)} before it went, about its max.poll.interval.ms of {duration(limit_ms)}"
 
 
 def _last_of_staying(step: Step) -> int | None:

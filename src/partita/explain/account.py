@@ -123,6 +123,11 @@ class Account:
         return self.causes[0]
 
     @property
+    def is_replacement(self) -> bool:
+        """Whether only the process of a static member was replaced, without a rebalance."""
+        return self.generation == self.previous_generation and self.cause.what is What.STATIC_REPLACED
+
+    @property
     def took_ms(self) -> int | None:
         """From its begin to its end; None if the begin is not known."""
         return None if self.began_ms is None else self.ended_ms - self.began_ms

@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from partita.explain.absences import cannot_have_expired, cause_of, gone, polled_too_late
 from partita.explain.account import Cause
-from partita.explain.facts import Assigned, Member, Sure, ToldCause
+from partita.explain.facts import Assigned, Member, Sure, ToldCause, begins_a_group
 from partita.explain.generations import Step
 from partita.explain.topics import change_of, more_partitions, other_topics, partitions_of, subscription_causes
 from partita.explain.wording import clean, listed, partition_name
@@ -22,8 +22,8 @@ LATE_POLL_REASONS = ("consumer poll timeout has expired", "max.poll.interval.ms"
 BARE = frozenset({What.LEADER_REJOINED, What.MEMBER_REJOINED, What.SUBSCRIPTION_CHANGED})
 """Reports of a member that rejoined; what made it do so may be seen."""
 OF_TOPICS = frozenset({What.TOPIC_DELETED, What.TOPIC_CREATED, What.TOPICS_CHANGED, What.PARTITIONS_CHANGED})
-BEHIND = frozenset({What.PROTOCOLS_CHANGED, What.CONVERTED})
-"""Changes that come with a member's arrival: the member began the rebalance."""
+BEHIND = frozenset({What.PROTOCOLS_CHANGED, What.CONVERTED, What.PARTITIONS_CHANGED})
+"""Changes that come with a member's arrival or end: the member began the rebalance."""
 ABSENT = frozenset({What.GONE, What.EXPIRED, What.LEFT})
 
 
@@ -37,12 +37,14 @@ def causes_of(step: Step) -> tuple[Cause, ...]:
 
 def _combined(told: Sequence[Cause], seen: Sequence[Cause]) -> list[Cause]:
     """The reports, with what the generations show in place of a bare rejoin, or behind them."""
+    told = _without_regexes(told, seen)
     known = {cause.what for cause in told}
     reasons = [c for c in seen if c.sure is not Sure.UNKNOWN and c.what not in known and _is_reason(c)]
     behind = [c for c in seen if c.what in BEHIND and c.what not in known]
     bare = [c for c in told if c.what in BARE and _is_explained(c, reasons)]
     if not bare:
         return [*told, *behind]
+    behind = [cause for cause in behind if cause not in reasons]
     first, *others = reasons
     noticed = replace(
         first, member_id=bare[0].member_id, instance_id=bare[0].instance_id, client_id=bare[0].client_id,
@@ -50,6 +52,13 @@ def _combined(told: Sequence[Cause], seen: Sequence[Cause]) -> list[Cause]:
     )  # fmt: skip
     rest = [c for c in told if c not in bare]
     return [noticed, *others, *rest, *behind] if told[0] in bare else [*rest, noticed, *others, *behind]
+
+
+def _without_regexes(told: Sequence[Cause], seen: Sequence[Cause]) -> list[Cause]:
+    """The reports but for patterns that were matched: a topic came or went, or a member that has a pattern did."""
+    rest = [cause for cause in told if cause.what is not What.SUBSCRIPTION_CHANGED or cause.member_id]
+    topics = [cause for cause in seen if cause.what in OF_TOPICS and cause.sure is not Sure.UNKNOWN]
+    return [*topics, *rest] if len(rest) < len(told) and (topics or rest) else list(told)
 
 
 def _is_reason(cause: Cause) -> bool:
@@ -98,9 +107,18 @@ def _reported(cause: ToldCause, step: Step) -> Cause:
         detail=_detail(cause, step),
         evidence=(clean(f"the coordinator noted '{cause.what.value}'{reason}"),),
     )
-    if what is What.LEFT and member is not None and (late := polled_too_late(step, member)):
+    if late := _late_poll(step, what, member):
         return replace(found, what=What.POLLED_TOO_LATE, sure=Sure.INFERRED, evidence=(*found.evidence, late))
     return found
+
+
+def _late_poll(step: Step, what: What, member: Member | None) -> str:
+    """The evidence that a member which left, or of a KIP-848 group fell silent, had polled too late."""
+    if member is None:
+        return ""
+    if what is What.EXPIRED and step.after.is_incremental and member.session_timeout_ms is not None:
+        return polled_too_late(step, member, member.session_timeout_ms)
+    return polled_too_late(step, member) if what is What.LEFT else ""
 
 
 def _detail(cause: ToldCause, step: Step) -> str:
@@ -145,9 +163,7 @@ def _seen(step: Step) -> Iterator[Cause]:
     ]
     yield from first
     yield from _converted(before, after)
-    if before.protocol is not None and after.protocol is not None and before.protocol != after.protocol:
-        change = f"from {before.protocol} to {after.protocol}"
-        yield Cause(What.PROTOCOLS_CHANGED, Sure.SEEN, detail=change, evidence=(f"its assignor changed {change}",))
+    yield from _other_assignor(before, after)
     moved = list(_moved_coordinator(step, before))
     if step.after.topics_hash is not None and before.topics_hash is not None:
         yield from other_topics(step, before, is_alone=not first)
@@ -158,10 +174,10 @@ def _seen(step: Step) -> Iterator[Cause]:
 
 
 def _first(after: Assigned) -> Iterator[Cause]:
-    begins = after.generation == 1 and not after.is_incremental
     for member in after.members:
-        if begins:
-            yield cause_of(member, What.JOINED, Sure.SEEN, "generation 1 is the first of a group")
+        if begins_a_group(after.generation, is_incremental=after.is_incremental):
+            number = f"{'epoch' if after.is_incremental else 'generation'} {after.generation}"
+            yield cause_of(member, What.JOINED, Sure.SEEN, f"{number} is the first of a group with members")
         else:
             evidence = f"{member.member_id} is in the first generation that is known"
             yield cause_of(member, What.JOINED, Sure.UNKNOWN, evidence)
@@ -177,7 +193,6 @@ def _joined(before: Assigned, after: Assigned) -> Iterator[Cause]:
 
 
 def _replacements(step: Step, before: Assigned) -> Iterator[Cause]:
-    """Instance ids with another member id than before."""
     old = {member.instance_id: member for member in before.members if member.instance_id is not None}
     for member in step.after.members:
         was = None if member.instance_id is None else old.get(member.instance_id)
@@ -201,6 +216,14 @@ def _converted(before: Assigned, after: Assigned) -> Iterator[Cause]:
         now = "the consumer protocol (KIP-848)" if after.is_incremental else "the classic protocol"
         evidence = f"the records of {'epoch' if after.is_incremental else 'generation'} {after.generation} are of {now}"
         yield Cause(What.CONVERTED, Sure.SEEN, detail=now, evidence=(evidence,))
+
+
+def _other_assignor(before: Assigned, after: Assigned) -> Iterator[Cause]:
+    """Another assignor of the same protocol: each protocol has assignors of its own."""
+    known = before.protocol is not None and after.protocol is not None
+    if known and before.protocol != after.protocol and before.is_incremental == after.is_incremental:
+        change = f"from {before.protocol} to {after.protocol}"
+        yield Cause(What.PROTOCOLS_CHANGED, Sure.SEEN, detail=change, evidence=(f"its assignor changed {change}",))
 
 
 def _given_up(step: Step, before: Assigned) -> Iterator[Cause]:

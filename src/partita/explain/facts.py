@@ -94,6 +94,11 @@ class Assigned:
     """Source of the fact: a note's number, or a partition and an offset."""
 
 
+def begins_a_group(generation: int, *, is_incremental: bool) -> bool:
+    """Whether no generation with members came before it: a KIP-848 group is at epoch 1 before its first member."""
+    return generation <= (2 if is_incremental else 1)
+
+
 @dataclass(frozen=True, slots=True)
 class Replaced:
     """A static member's process was replaced by another, and its member id with it."""
@@ -138,6 +143,15 @@ class EndSeen:
 
 
 @dataclass(frozen=True, slots=True)
+class BeginSeen:
+    """A partition's log was seen to begin here: older records are deleted."""
+
+    at_ms: int
+    partition: Partition
+    offset: int
+
+
+@dataclass(frozen=True, slots=True)
 class CoordinatorLoaded:
     """The coordinator loaded its groups: it has moved, or its broker has restarted. `group` is empty for all groups."""
 
@@ -173,5 +187,5 @@ class Refused:
 
 
 Fact: TypeAlias = (
-    Assigned | Replaced | Committed | PartitionsCounted | EndSeen | CoordinatorLoaded | Forgotten | Refused
+    Assigned | Replaced | Committed | PartitionsCounted | EndSeen | BeginSeen | CoordinatorLoaded | Forgotten | Refused
 )

@@ -25,6 +25,8 @@ from partita.explain.facts import (
 PACED_COMMITS = 20
 """The pace of a member is that of its last commits: an idle minute a week ago says nothing of its last one."""
 COMMITS_FOR_A_PACE = 3
+ONE_STEP_MS = 1_000
+"""A record is written so soon after the note of its step."""
 
 
 def pace_of(times_ms: Sequence[int]) -> int | None:
@@ -93,8 +95,9 @@ class Step:
 
     @property
     def is_rebalance(self) -> bool:
-        """Is it another generation, and not the same one with another member id?"""
-        return self.before is None or self.before.generation != self.after.generation
+        """Is it another generation, or the first of another protocol, and not the same one with another member id?"""
+        before, after = self.before, self.after
+        return before is None or (before.generation, before.is_incremental) != (after.generation, after.is_incremental)
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +120,8 @@ class History:
         before: Assigned | None = None
         known = earlier = frozenset[Partition]()
         for i, after in enumerate(self.assigned):
-            if before is not None and any(before.at_ms <= gone.at_ms < after.at_ms for gone in self.forgotten):
+            # A group that changes its protocol is written anew and forgotten in its old form at the same instant.
+            if before is not None and any(before.at_ms < gone.at_ms < after.at_ms for gone in self.forgotten):
                 before = None
             until_ms = self.assigned[i + 1].at_ms if i + 1 < len(self.assigned) else None
             found.append(Step(before, after, self, until_ms, known, earlier))
@@ -185,7 +189,7 @@ def _merged(assigned: Sequence[Assigned], replaced: Sequence[Replaced]) -> tuple
     """Merge the facts of each generation: notes take precedence, the log adds the rest. Abandoned ones are left out."""
     found: list[Assigned] = []
     for fact in sorted(assigned, key=lambda a: (a.at_ms, a.generation, a.sure is not Sure.TOLD)):
-        if fact.is_abandoned:
+        if fact.is_abandoned or any(_is_passed(fact, other) for other in found[-4:]):
             continue
         twin = next((i for i, other in enumerate(found[-4:], max(len(found) - 4, 0)) if _is_same(other, fact)), None)
         if twin is None:
@@ -196,9 +200,17 @@ def _merged(assigned: Sequence[Assigned], replaced: Sequence[Replaced]) -> tuple
 
 
 def _is_same(one: Assigned, other: Assigned) -> bool:
-    return one.generation == other.generation and {m.member_id for m in one.members} == {
-        m.member_id for m in other.members
-    }
+    return (one.generation, one.is_incremental) == (other.generation, other.is_incremental) and {
+        m.member_id for m in one.members
+    } == {m.member_id for m in other.members}
+
+
+def _is_passed(seen: Assigned, told: Assigned) -> bool:
+    """Whether the coordinator had gone on within the step that wrote this record: it notes the last epoch of a step."""
+    return (
+        seen.sure is not Sure.TOLD and told.sure is Sure.TOLD and seen.is_incremental == told.is_incremental
+        and seen.generation < told.generation and seen.at_ms - told.at_ms <= ONE_STEP_MS
+    )  # fmt: skip
 
 
 def _joined(one: Assigned, other: Assigned) -> Assigned:

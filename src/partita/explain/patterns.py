@@ -14,8 +14,6 @@ from partita.wording import What, count
 STORM, FLAPPING, PERIODIC, DEPLOY, SAME_CAUSE = "storm", "flapping", "periodic", "deploy", "same cause"
 
 STORM_MIN = 4
-SESSION_DEFAULT_MS = 45_000
-"""Kafka's session.timeout.ms, for members that do not say theirs."""
 FLAPPING_MIN = 3
 FLAPPING_WITHIN_MS = 600_000
 PERIODIC_MIN = 4
@@ -58,12 +56,13 @@ def _generations(accounts: Sequence[Account]) -> tuple[int, ...]:
 
 def _storm(history: Sequence[Account]) -> Iterator[Pattern]:
     members = (*history[-1].members, *history[-1].members_before)
-    session_ms = max((m.session_timeout_ms or 0 for m in members), default=0)
-    recent = _within(history, session_ms or SESSION_DEFAULT_MS)
-    if len(recent) >= STORM_MIN and not any(c.what is What.CONVERTED for a in recent for c in a.causes):
+    session_ms = max((m.session_timeout_ms or 0 for m in members), default=0)  # unknown in the log of a KIP-848 group
+    recent = _within(history, session_ms)
+    converts = any(c.what is What.CONVERTED for a in _within(history, DEPLOY_WITHIN_MS) for c in a.causes)
+    if session_ms and len(recent) >= STORM_MIN and not converts:
         span = duration(recent[-1].ended_ms - recent[0].ended_ms)
-        known = ", which is less than one session timeout" if session_ms else ""  # a KIP-848 log does not hold it
-        yield Pattern(STORM, f"{count(len(recent), 'rebalance')} came within {span}{known}", _generations(recent))
+        text = f"{count(len(recent), 'rebalance')} came within {span}, which is less than one session timeout"
+        yield Pattern(STORM, text, _generations(recent))
 
 
 def _flapping(history: Sequence[Account]) -> Iterator[Pattern]:

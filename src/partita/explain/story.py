@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 
 from partita.explain.account import Account, Cause, Unread
-from partita.explain.facts import Sure
+from partita.explain.facts import Sure, begins_a_group
 from partita.explain.wording import agree, duration, listed, partition_name, sentence
 from partita.wording import What, count
 
@@ -123,8 +123,9 @@ def _polled_late(account: Account, causes: Sequence[Cause]) -> str:
 
 
 def _replaced(account: Account, causes: Sequence[Cause]) -> str:
-    if account.generation == account.previous_generation:
-        text = "{was restarted and took its old place|were restarted and took their old places} without a rebalance"
+    if account.is_replacement:
+        text = "{a new process took the place|new processes took the places} of"
+        return f"{agree(text, len(_names(causes)))} {listed(_names(causes))} without a rebalance"
     elif causes[0].sure is Sure.UNKNOWN:
         text = "came back under {a new member id|new member ids}"
     else:
@@ -135,7 +136,8 @@ def _replaced(account: Account, causes: Sequence[Cause]) -> str:
 def _joined(account: Account, causes: Sequence[Cause]) -> str:
     if account.previous_generation is None and causes[0].sure is Sure.UNKNOWN:
         return _say(causes, "{is|are} in the group, and nothing is known of the time before")
-    if account.previous_generation is None and account.generation == 1 and not account.is_incremental:
+    begins = begins_a_group(account.generation, is_incremental=account.is_incremental)
+    if account.previous_generation is None and begins:
         return _say(causes, "joined: the group's first {member|members}")
     return _say(causes, "joined")
 
@@ -199,6 +201,7 @@ _VERBS: dict[What, Callable[[Account, Sequence[Cause]], str]] = {
     What.TOPICS_CHANGED: _other_topics,
     What.TOPIC_CREATED: _topics("created"),
     What.TOPIC_DELETED: _topics("deleted"),
+    What.SETTINGS_CHANGED: _fixed("the settings of the group changed"),
     What.CONVERTED: lambda account, causes: f"the group changed to {causes[0].detail}",
     What.LOADED_UNASSIGNED: _fixed("the coordinator restarted in the middle of a rebalance"),
     What.LOADED_OVER_SIZE: _fixed("the coordinator restarted and found more members than group.max.size"),
@@ -214,7 +217,7 @@ _VERBS: dict[What, Callable[[Account, Sequence[Cause]], str]] = {
 
 def _begin(account: Account) -> str:
     """When, how long, and where the member at fault runs."""
-    if account.generation == account.previous_generation:
+    if account.is_replacement:
         text = f"That was at {clock(account.ended_ms)}"
     elif account.began_ms is None:
         text = f"The rebalance was over at {clock(account.ended_ms)}"
@@ -260,7 +263,7 @@ def _waiting(account: Account) -> str:
 
 
 def _result(account: Account) -> str:
-    if account.generation == account.previous_generation:
+    if account.is_replacement:
         return "No partition changed its owner, and a process that still uses the old member id is fenced"
     number = f"{'Epoch' if account.is_incremental else 'Generation'} {account.generation}"
     if not account.members:
@@ -280,7 +283,7 @@ def _result(account: Account) -> str:
 
 def _cost(account: Account) -> str:
     """The partitions that stood still for longest by name, the others by number."""
-    if account.previous_generation is None or account.generation == account.previous_generation:
+    if account.previous_generation is None or account.is_replacement:
         return ""
     spans = sorted((span for span in account.unread if span.ms), key=lambda span: -(span.ms or 0))
     waiting = [span for span in account.unread if span.to_ms is None]

@@ -7,12 +7,12 @@ member: several members that change by the same topic at once, or a count of par
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from partita.explain.absences import cause_of
 from partita.explain.account import Cause
-from partita.explain.facts import Assigned, Member, Partition, Sure
+from partita.explain.facts import Assigned, Fact, Member, Partition, PartitionsCounted, Sure
 from partita.explain.generations import Step
 from partita.explain.wording import listed, partition_name
 from partita.wording import What
@@ -87,6 +87,14 @@ def _agreed(what: What, topic: str, members: list[Member], did: str) -> Cause | 
     return Cause(what, Sure.INFERRED, detail=topic, evidence=(evidence,))
 
 
+def gone_topics(facts: Iterable[Fact], existing: Collection[str], at_ms: int) -> Iterator[PartitionsCounted]:
+    """Topics that members ever subscribed to and that do not exist at this time."""
+    assigned = (fact for fact in facts if isinstance(fact, Assigned))
+    subscribed = {topic for fact in assigned for member in fact.members for topic in member.topics or ()}
+    for topic in sorted(subscribed - set(existing)):
+        yield PartitionsCounted(at_ms, topic, 0)
+
+
 # -- partitions --------------------------------------------------------------------------------------------------------
 
 
@@ -125,7 +133,10 @@ def more_partitions(step: Step, *, is_alone: bool) -> Iterator[Cause]:
     fresh = sorted(partition for partition in new if partition[0] in counted and partition[1] >= counted[partition[0]])
     if fresh:
         names = listed([partition_name(partition) for partition in fresh])
+        topics = {topic for topic, _ in fresh}
+        meanwhile = {c.topic for c in step.history.counts if step.since_ms < c.at_ms <= step.after.at_ms}
+        sure = Sure.SEEN if topics <= meanwhile else Sure.INFERRED if is_alone else Sure.UNKNOWN
         yield Cause(
-            What.PARTITIONS_CHANGED, Sure.INFERRED if is_alone else Sure.UNKNOWN, detail=names,
+            What.PARTITIONS_CHANGED, sure, detail=names,
             evidence=(f"{names} {'was' if len(fresh) == 1 else 'were'} assigned for the first time",),
         )  # fmt: skip

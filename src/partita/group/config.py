@@ -61,6 +61,23 @@ class GroupConfig:
     group_share_min_assignment_interval_ms: int = 0
     group_share_max_assignment_interval_ms: int = 15_000
     group_share_initialize_retry_interval_ms: int = 30_000
+    group_streams_acceptable_recovery_lag: int = 10_000
+    group_streams_assignment_interval_ms: int = 1_000
+    group_streams_heartbeat_interval_ms: int = 5_000
+    group_streams_initial_rebalance_delay_ms: int = 3_000
+    group_streams_max_assignment_interval_ms: int = 15_000
+    group_streams_max_heartbeat_interval_ms: int = 15_000
+    group_streams_max_session_timeout_ms: int = 60_000
+    group_streams_max_size: int = _INT_MAX
+    group_streams_max_standby_replicas: int = 2
+    group_streams_min_assignment_interval_ms: int = 0
+    group_streams_min_heartbeat_interval_ms: int = 5_000
+    group_streams_min_session_timeout_ms: int = 45_000
+    group_streams_min_task_offset_interval_ms: int = 15_000
+    group_streams_num_standby_replicas: int = 0
+    group_streams_rack_aware_assignment_tags: tuple[str, ...] = ()
+    group_streams_session_timeout_ms: int = 45_000
+    group_streams_task_offset_interval_ms: int = 60_000
 
     max_message_bytes: int = 1_048_588
     """Largest batch the offsets topic takes (its own `max.message.bytes`); larger steps are refused before a change."""
@@ -106,40 +123,21 @@ _OPTIONS = frozenset(f.name for f in fields(GroupConfig)) - {
     "partita_protocols_max",
 }
 
+_UNBOUNDED = {
+    "offset_metadata_max_bytes",
+    "offsets_topic_compression_codec",
+    "group_min_session_timeout_ms",
+    "group_max_session_timeout_ms",
+    "group_initial_rebalance_delay_ms",
+}
+_MAY_BE_ZERO = ("assignment_interval_ms", "streams_initial_rebalance_delay_ms", "standby_replicas", "recovery_lag")
+"""Ends of the names of settings that may be 0; the others have to be 1 or more."""
 _AT_LEAST = {
-    "partita_groups_max": 1,
-    "offsets_load_buffer_size": 1,
-    "offsets_retention_minutes": 1,
-    "offsets_retention_check_interval_ms": 1,
-    "offsets_topic_num_partitions": 1,
-    "offsets_commit_timeout_ms": 1,
-    "offsets_topic_segment_bytes": 1,
-    "offsets_topic_replication_factor": 1,
-    "group_max_size": 1,
-    "group_coordinator_threads": 1,
+    f.name: 0 if f.name.endswith(_MAY_BE_ZERO) else 1
+    for f in fields(GroupConfig)
+    if f.type == "int" and f.name in _OPTIONS - _UNBOUNDED
+} | {
     "group_coordinator_append_linger_ms": -1,
-    "group_coordinator_background_threads": 1,
     "group_coordinator_cached_buffer_max_bytes": 524_288,
-    "group_consumer_session_timeout_ms": 1,
-    "group_consumer_min_session_timeout_ms": 1,
-    "group_consumer_max_session_timeout_ms": 1,
-    "group_consumer_heartbeat_interval_ms": 1,
-    "group_consumer_min_heartbeat_interval_ms": 1,
-    "group_consumer_max_heartbeat_interval_ms": 1,
-    "group_consumer_max_size": 1,
     "group_consumer_regex_refresh_interval_ms": 10_000,
-    "group_consumer_assignment_interval_ms": 0,
-    "group_consumer_min_assignment_interval_ms": 0,
-    "group_consumer_max_assignment_interval_ms": 0,
-    "group_share_session_timeout_ms": 1,
-    "group_share_min_session_timeout_ms": 1,
-    "group_share_max_session_timeout_ms": 1,
-    "group_share_heartbeat_interval_ms": 1,
-    "group_share_min_heartbeat_interval_ms": 1,
-    "group_share_max_heartbeat_interval_ms": 1,
-    "group_share_max_size": 1,
-    "group_share_assignment_interval_ms": 0,
-    "group_share_min_assignment_interval_ms": 0,
-    "group_share_max_assignment_interval_ms": 0,
-    "group_share_initialize_retry_interval_ms": 1,
 }

@@ -30,12 +30,14 @@ from partita.group.offsets import clamp, commit, delete, expiration, fetch, tran
 from partita.group.offsets.clamp import Beyond
 from partita.group.records.consumer_group import ConsumerGroup
 from partita.group.records.hard_state import HardState
+from partita.group.records.streams_group import StreamsGroup
 from partita.group.requests import (
     CommitOffsets,
     DeleteGroup,
     DescribeConsumerGroup,
     DescribeGroup,
     DescribeShareGroup,
+    DescribeStreamsGroup,
     EndTransaction,
     FetchOffsets,
     FindSharedTopics,
@@ -48,8 +50,14 @@ from partita.group.share import leaving as share_leaving
 from partita.group.share import offsets as share_offsets
 from partita.group.share.initializing import forget_topics_gone
 from partita.group.state.model import DEAD, NO_DEADLINE, PREPARING, Group
-from partita.group.state.shard import ConsumerTimers, ShardState, TopicImage
+from partita.group.state.shard import ConsumerTimers, ShardState, ShareTimers, StreamsTimers
+from partita.group.state.timers import Timer, timers_of
+from partita.group.state.topics import TopicImage
 from partita.group.state.turn import Outbox, Turn
+from partita.group.streams import answering as streams_answering
+from partita.group.streams import heartbeat as streams_heartbeat
+from partita.group.streams import leaving as streams_leaving
+from partita.group.streams import target as streams_target
 from partita.now import Now
 from partita.protocol.error_codes import ErrorCode
 from partita.protocol.messages.alter_share_group_offsets import AlterShareGroupOffsetsRequest
@@ -61,6 +69,7 @@ from partita.protocol.messages.leave_group import LeaveGroupRequest
 from partita.protocol.messages.offset_commit import OffsetCommitRequest
 from partita.protocol.messages.offset_delete import OffsetDeleteRequest
 from partita.protocol.messages.share_group_heartbeat import ShareGroupHeartbeatRequest
+from partita.protocol.messages.streams_group_heartbeat import StreamsGroupHeartbeatRequest
 from partita.protocol.messages.sync_group import SyncGroupRequest
 from partita.protocol.messages.txn_offset_commit import TxnOffsetCommitRequest
 from partita.protocol.primitives import Buffer
@@ -82,6 +91,8 @@ _ACTIONS: Mapping[type, Callable[[Turn, Token, GroupRequest], None]] = {
     ConsumerGroupHeartbeatRequest: consumer_heartbeat.heartbeat,
     DescribeConsumerGroup: consumer_describe.describe_consumer_group,
     ShareGroupHeartbeatRequest: share_heartbeat.heartbeat,
+    StreamsGroupHeartbeatRequest: streams_heartbeat.heartbeat,
+    DescribeStreamsGroup: streams_answering.describe_streams_group,
     DescribeShareGroup: share_describe.describe_share_group,
     FindSharedTopics: share_describe.find_shared_topics,
     AlterShareGroupOffsetsRequest: share_offsets.alter_offsets,
@@ -106,6 +117,13 @@ _IN_SHARE_GROUPS: Mapping[type, ErrorCode] = {
     ConsumerGroupHeartbeatRequest: ErrorCode.GROUP_ID_NOT_FOUND,
 }
 """The answers to requests of other protocols to a share group."""
+_IN_STREAMS_GROUPS: Mapping[type, ErrorCode] = {
+    JoinGroupRequest: ErrorCode.INCONSISTENT_GROUP_PROTOCOL,
+    SyncGroupRequest: ErrorCode.UNKNOWN_MEMBER_ID,
+    LeaveGroupRequest: ErrorCode.UNKNOWN_MEMBER_ID,
+    ConsumerGroupHeartbeatRequest: ErrorCode.GROUP_ID_NOT_FOUND,
+}
+"""The answers to requests of other protocols to a streams group with members."""
 
 
 def is_classic(group_id: str, consumers: Mapping[str, ConsumerGroup]) -> bool:
@@ -168,7 +186,7 @@ class GroupCoordinator:
     @property
     def groups_count(self) -> int:
         """Number of groups, of all types."""
-        return len(self._state.groups) + len(self._state.consumers) + len(self._state.shares)
+        return self._state.count_groups()
 
     @property
     def groups(self) -> Mapping[str, Group]:
@@ -182,9 +200,9 @@ class GroupCoordinator:
 
     def state_of(self, group_id: str) -> str:
         """Return the wire name of the state of a group of any type; "Dead" if there is none."""
-        share = self._state.share_group(group_id)
-        if share is not None:
-            return share.state
+        other = self._state.share_group(group_id) or self._state.streams_group(group_id)
+        if other is not None:
+            return other.state
         consumers, group = self._state.consumer_group(group_id), self._state.groups.get(group_id)
         if consumers is not None:
             return consumers.state.value
@@ -195,8 +213,8 @@ class GroupCoordinator:
         share = self._state.share_group(group_id)
         if share is not None:
             return [KnownMember(m.member_id, None, m.client_id) for m in share.members.values()]
-        consumers, group = self._state.consumer_group(group_id), self._state.groups.get(group_id)
-        members = consumers.members if consumers is not None else {} if group is None else group.members
+        epochs, group = self._state.epoch_group(group_id), self._state.groups.get(group_id)
+        members = epochs.members if epochs is not None else {} if group is None else group.members
         return [KnownMember(m.member_id, m.instance_id, m.client_id) for m in members.values()]
 
     def pending_ids_of(self, group_id: str) -> list[str]:
@@ -222,6 +240,7 @@ class GroupCoordinator:
         loading.resume(turn, handover, clean=clean)
         consumer_loading.resume(turn, handover.silences)
         share_leaving.resume(turn)
+        streams_leaving.resume(turn, handover.silences)
         return turn.out.take()
 
     def handle(self, token: Token, request: GroupRequest, now: Now) -> Step:
@@ -235,18 +254,9 @@ class GroupCoordinator:
         # Counts the token: `take` asserts that it was answered or parked, whatever the rule did.
         turn.out.open()
         refused = guards.first_check(request, self._state.config)
-        group = consumers.get(getattr(request.message, "group_id", "")) if consumers else None
-        mixed = None if group is None else _IN_CONSUMER_GROUPS.get(type(request.message))
-        share = self._state.hard.share_groups.get(getattr(request.message, "group_id", ""))
         if refused is not None:
             turn.out.answer(token, refused)
-        elif share is not None and (code := _IN_SHARE_GROUPS.get(type(request.message))) is not None:
-            turn.refuse(token, request, code)
-        elif share is not None and isinstance(request.message, DeleteGroup):
-            share_offsets.delete_group(turn, token, request)
-        elif group is not None and mixed is not None and serves(group, request):
-            mixed(turn, token, request, group)
-        else:
+        elif not self._state.has_newer_groups or not _answered_as_newer(turn, token, request):
             _ACTIONS[type(request.message)](turn, token, request)
         return turn.out.take()
 
@@ -270,6 +280,8 @@ class GroupCoordinator:
         turn = self._turn(now)
         if isinstance(job, asking.AskStates):
             asking.take(turn, job, outcome)
+        elif isinstance(job, streams_target.ComputeTasks):
+            streams_target.take(turn, job, outcome)
         else:
             outcomes.take(turn, job, outcome)
         return turn.out.take()
@@ -306,8 +318,13 @@ class GroupCoordinator:
     def handover(self, now: Now) -> Handover:
         """Return the state for the next `resume`. Call it before `unload`; restarts then do not extend sessions."""
         classic = loading.handover(self._state, now)
-        consumers = consumer_loading.silences(Turn(self._state, self._outbox, now))
-        return classic._replace(silences={**classic.silences, **consumers})
+        turn = self._turn(now)
+        others = {**consumer_loading.silences(turn), **streams_leaving.silences(turn)}
+        return classic._replace(silences={**classic.silences, **others})
+
+    def timers_of(self, group_id: str, now: Now) -> list[Timer]:
+        """Return what a group waits for, and until when."""
+        return timers_of(self._state, group_id, now.mono_ms)
 
     def evict_member(self, group_id: str, member_id: str, now: Now) -> Step:
         """Control: remove a member (by id or group instance id) as an administrator would."""
@@ -333,9 +350,37 @@ class GroupCoordinator:
         return Turn(self._state, self._outbox, now)
 
 
+def _answered_as_newer(turn: Turn, token: Token, request: GroupRequest) -> bool:
+    """Answer a request to a KIP-848, share or streams group that its usual action does not; False for any other."""
+    message, state = request.message, turn.state
+    group_id = getattr(message, "group_id", "")
+    group, share, streams = state.consumer_group(group_id), state.share_group(group_id), state.streams_group(group_id)
+    mixed = None if group is None else _IN_CONSUMER_GROUPS.get(type(message))
+    foreign = None if share is None else _IN_SHARE_GROUPS.get(type(message))
+    if streams is not None:
+        foreign = _refused_by_streams(streams, request)
+    if foreign is not None:
+        turn.refuse(token, request, foreign)
+    elif share is not None and isinstance(message, DeleteGroup):
+        share_offsets.delete_group(turn, token, request)
+    elif group is not None and mixed is not None and serves(group, request):
+        mixed(turn, token, request, group)
+    else:
+        return False
+    return True
+
+
+def _refused_by_streams(group: StreamsGroup, request: GroupRequest) -> ErrorCode | None:
+    """The answer to a request of another protocol; a classic join converts a group without members."""
+    if not group.members and isinstance(request.message, JoinGroupRequest):
+        return None
+    return _IN_STREAMS_GROUPS.get(type(request.message))
+
+
 def _removed(turn: Turn, group_id: str, name: str, what: What) -> bool:
-    """Remove a member of a KIP-848 group or a share group; False if the group is of neither type."""
-    return leaving.fence_named(turn, group_id, name, what) or share_leaving.remove_named(turn, group_id, name, what)
+    """Remove a member of a group that is not classic; False if there is no such group."""
+    removers = (leaving.fence_named, share_leaving.remove_named, streams_leaving.remove_named)
+    return any(remove(turn, group_id, name, what) for remove in removers)
 
 
 _RECORD_BYTES = 64
@@ -376,8 +421,10 @@ def run(turn: Turn) -> None:
                 _run_group(turn, group)
             elif isinstance(group, ConsumerTimers):
                 consumer_deadlines.run(turn, group)
-            else:
+            elif isinstance(group, ShareTimers):
                 share_leaving.run(turn, group)
+            elif isinstance(group, StreamsTimers):
+                streams_leaving.run(turn, group)
         elif state.sweeps:
             expiration.sweep(turn)
         else:

@@ -31,8 +31,7 @@ class MemberHeld(NamedTuple):
     group_instance_id: str | None
     client_id: str
     client_host: str
-    session_timeout_ms: int | None
-    """None: its session is the broker's setting (KIP-848)."""
+    session_timeout_ms: int
     rebalance_timeout_ms: int
     topics: tuple[str, ...] | None
     """Subscribed topics, sorted; None if its client uses a format of its own."""
@@ -168,16 +167,17 @@ class GroupsLoaded(NamedTuple):
 
 
 class GroupEpochBumped(NamedTuple):
-    """A KIP-848 group has changed and its members will get another target. `epoch` is the new one."""
+    """A KIP-848, share or streams group has changed and its members will get another target. `epoch` is the new one."""
 
     group_id: str
     epoch: int
     cause: Cause
     wall_ms: int
+    protocol: str = "consumer"
 
 
 class TargetComputed(NamedTuple):
-    """A KIP-848 group has a new target; `moved` partitions changed their owner in it."""
+    """A KIP-848 or streams group has a new target; `moved` partitions changed their owner in it."""
 
     group_id: str
     epoch: int

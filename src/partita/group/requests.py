@@ -14,6 +14,7 @@ from typing import NamedTuple
 from partita.group.contract import Record
 from partita.protocol.messages.offset_commit import OffsetCommitRequest, OffsetCommitResponse
 from partita.protocol.messages.offset_fetch import OffsetFetchRequestGroup
+from partita.protocol.messages.streams_group_heartbeat import StreamsGroupHeartbeatResponse
 from partita.protocol.primitives import Structure
 
 
@@ -106,6 +107,36 @@ class DescribeShareGroup(Structure):
 
     def __init__(self, group_id: str) -> None:
         self.group_id = group_id
+
+
+class DescribeStreamsGroup(Structure):
+    """StreamsGroupDescribe of one group; answered with a StreamsDescribedGroup."""
+
+    __slots__ = ("group_id",)
+
+    def __init__(self, group_id: str) -> None:
+        self.group_id = group_id
+
+
+class InternalTopic(NamedTuple):
+    """A topic that belongs to a Kafka Streams application. A replication factor of 0 means the broker's default."""
+
+    name: str
+    partitions: int
+    replication_factor: int
+    settings: Mapping[str, str]
+
+
+class StreamsBeat(Structure):
+    """The answer to a StreamsGroupHeartbeat, and the internal topics of the application that are missing."""
+
+    __slots__ = ("missing", "response")
+
+    def __init__(
+        self, response: StreamsGroupHeartbeatResponse, missing: Mapping[str, InternalTopic] | None = None
+    ) -> None:
+        self.response = response
+        self.missing = missing or {}
 
 
 class FindSharedTopics(Structure):

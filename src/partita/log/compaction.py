@@ -17,7 +17,7 @@ from partita.log.partition_log import PartitionLog
 from partita.log.producer_state import Aborted, LastKnown, bytes_of
 from partita.log.retention import age_stamp_ms
 from partita.log.segment import Segment, file_name
-from partita.log.segment_swap import CLEANED_SUFFIX, remove_segments, swap_in
+from partita.log.segment_swap import CLEANED_SUFFIX, begin_swap, finish_swap, stage_index
 from partita.log.sparse_index import NO_TIMESTAMP, SegmentFacts, encode_index
 from partita.log.storage import Storage
 from partita.now import Now
@@ -41,6 +41,8 @@ class SegmentGroup:
     size: int = 0
     next_offset: int = 0
     max_timestamp: int = NO_TIMESTAMP
+    index: bytes = b""
+    """Of the new file, once its swap has begun."""
 
     @property
     def base_offset(self) -> int:
@@ -67,9 +69,13 @@ class CompactionPlan:
     last_known: dict[int, LastKnown]
     cleaned_to: int = 0
     """After `run`: batches below this offset are compacted, later ones unchanged."""
+    is_written: bool = False
+    """The plan only finishes the swap of its group, which an error has interrupted."""
 
     def run(self) -> None:
         """Write the compacted files. Raises StorageError or InvalidBatch; a restart then removes the new files."""
+        if self.is_written:
+            return
         newest: dict[bytes, int] = {}
         self.cleaned_to = self._note_keys(newest)
         self.groups = [group for group in self.groups if group.base_offset < self.cleaned_to]
@@ -173,8 +179,11 @@ def plan_compaction(log: PartitionLog, now: Now, *, force: bool = False) -> Comp
     """Choose the segments to compact; None if the gain would be too small.
 
     With `force` the active segment is rolled and any uncompacted record is enough. The log must be synced before the
-    plan runs, so that the merged records are durable already.
+    plan runs, so that the merged records are durable already. A swap that an error has interrupted is all of the next
+    plan.
     """
+    if isinstance(log.half_swapped, SegmentGroup):
+        return _plan(log, now, [log.half_swapped], log.state.cleaned_to, is_written=True)
     config = log.config
     active = log.segments[-1]
     if force or now.wall_ms - active.created_ms > config.max_compaction_lag_ms:
@@ -187,15 +196,23 @@ def plan_compaction(log: PartitionLog, now: Now, *, force: bool = False) -> Comp
     is_overdue = any(now.wall_ms - age_stamp_ms(segment) > config.max_compaction_lag_ms for segment in dirty)
     if not force and not is_overdue and ratio <= config.min_cleanable_dirty_ratio:
         return None
+    return _plan(log, now, _groups(segments, config.segment_bytes))
+
+
+def _plan(
+    log: PartitionLog, now: Now, groups: list[SegmentGroup], cleaned_to: int = 0, *, is_written: bool = False
+) -> CompactionPlan:
     return CompactionPlan(
         storage=log.storage,
         directory=log.directory,
-        groups=_groups(segments, config.segment_bytes),
+        groups=groups,
         dirty_from=log.state.cleaned_to,
         now_ms=now.wall_ms,
-        delete_retention_ms=config.delete_retention_ms,
+        delete_retention_ms=log.config.delete_retention_ms,
         aborted=list(log.producers.aborted),
         last_known=log.producers.last_known(),
+        cleaned_to=cleaned_to,
+        is_written=is_written,
     )
 
 
@@ -203,15 +220,10 @@ def swap_group(log: PartitionLog, group: SegmentGroup) -> list[Segment]:
     """Swap the files of one group; return the segment for `log.replace_segments` to put in its place, if any.
 
     May run on another thread while the log is read and appended to, and no segment is removed meanwhile
-    (`is_being_compacted`): the old segments keep their files open and stay readable. Raises StorageError.
+    (`is_being_compacted`): the old segments keep their files open and stay readable. Raises StorageError; if the swap
+    had begun by then, the next plan finishes it.
     """
-    # The new file takes over a name that is still in use: readers must keep the old bytes.
-    for segment in group.segments:
-        segment.file.hold()
-    if not group.size:
-        remove_segments(log.storage, log.directory, group.base_offset, group.end_offset)
-        log.storage.unlink(f"{log.directory}/{file_name(group.base_offset, CLEANED_SUFFIX)}")
-        return []
+    interval = log.config.index_interval_bytes
     facts = SegmentFacts(
         is_sealed=True,
         log_size=group.size,
@@ -219,15 +231,24 @@ def swap_group(log: PartitionLog, group: SegmentGroup) -> list[Segment]:
         max_timestamp=group.max_timestamp,
         last_append_ms=max(segment.last_append_ms for segment in group.segments),
     )
-    interval = log.config.index_interval_bytes
-    written = Segment.open_as(
-        log.storage, log.directory, group.base_offset, interval, facts, file_name(group.base_offset, CLEANED_SUFFIX)
-    )
-    index = encode_index(written.build_index(), facts)
-    written.file.close()
-    swap_in(log.storage, log.directory, group.base_offset, group.end_offset, index)
-    compacted = Segment.open_as(log.storage, log.directory, group.base_offset, interval, facts)
-    return [compacted]
+    storage, directory, base_offset, end_offset = log.storage, log.directory, group.base_offset, group.end_offset
+    has_begun = log.half_swapped is group
+    if not has_begun:
+        # The new file takes over a name that is still in use: readers must keep the old bytes.
+        for segment in group.segments:
+            segment.file.hold()
+        cleaned = file_name(base_offset, CLEANED_SUFFIX)
+        written = Segment.open_as(storage, directory, base_offset, interval, facts, cleaned)
+        group.index = encode_index(written.build_index(), facts) if group.size else b""
+        written.file.close()
+    stage_index(storage, directory, base_offset, group.index)
+    if not has_begun:
+        begin_swap(storage, directory, base_offset, end_offset)
+        log.half_swapped = group
+    finish_swap(storage, directory, base_offset, end_offset, is_empty=not group.size)
+    if not group.size:
+        return []
+    return [Segment.open_as(storage, directory, base_offset, interval, facts)]
 
 
 def _cleanable(log: PartitionLog, now: Now) -> list[Segment]:
@@ -265,7 +286,7 @@ def _stays(record: Record, newest: dict[bytes, int], drop_tombstones: bool) -> b
     return newest.get(bytes_of(record.key), -1) <= record.offset
 
 
-def _rebuilt(header: BatchHeader, records: list[Record], horizon_ms: int | None) -> bytes:
+def _rebuilt(header: BatchHeader, records: list[Record], horizon_ms: int | None) -> Buffer:
     """Return the batch reduced to these records; it still covers the same offsets and sequence numbers.
 
     The delete horizon, after which tombstones may be dropped, replaces the base timestamp. (KIP-534)

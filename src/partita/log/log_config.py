@@ -6,15 +6,14 @@ memory: nothing survives the process. os: everything survives a kill, a power lo
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import Enum
+from typing import NamedTuple
 
 DAY_MS = 86_400_000
 FOREVER = 2**63 - 1
 
 
-@dataclass(frozen=True, slots=True)
-class LogConfig:
+class LogConfig(NamedTuple):
     """Configs with Kafka's defaults. A retention of -1 means no limit."""
 
     segment_bytes: int = 1 << 30

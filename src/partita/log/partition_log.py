@@ -107,6 +107,8 @@ class PartitionLog:
         self.failure: str | None = None
         self.is_being_compacted = False
         """Whether sealed segments are being replaced on another thread; retention waits meanwhile."""
+        self.half_swapped: object = None
+        """The segments whose replacement an error has interrupted (`partita.log.compaction`); retention waits, too."""
         # A dict for a set that keeps its order: watchers are called in the order in which they came, so that a seed
         # replays.
         self._watchers: dict[Callable[[], None], None] = {}
@@ -486,7 +488,7 @@ class PartitionLog:
 
     def delete_old_segments(self, now: Now) -> int:
         """Apply retention; return the number of removed segments. Their files are deleted with the next sync."""
-        if self.is_being_compacted:
+        if self.is_being_compacted or self.half_swapped is not None:
             return 0
         count = deletable_count(self.segments, self.config, self.log_start_offset, now.wall_ms)
         # Records that consumers may not read yet must not go, however old their timestamps say they are.
@@ -514,6 +516,7 @@ class PartitionLog:
         """Replace adjacent sealed segments by `new`; readers of the old ones may finish."""
         at = self.segments.index(old[0])
         self.segments[at : at + len(old)] = new
+        self.half_swapped = None
         # Compaction removes markers whose records are all gone. A transaction listed as aborted without its marker
         # would make a reader drop the producer's later records while it waits for the marker.
         keep_marked(self.producers, self.segments)

@@ -9,14 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from struct import Struct
 
-from partita.log.sparse_index import (
-    NO_TIMESTAMP,
-    SegmentFacts,
-    SparseIndex,
-    decode_facts,
-    decode_index,
-    encode_index,
-)
+from partita.log.sparse_index import NO_TIMESTAMP, SegmentFacts, SparseIndex, decode_facts, decode_index, encode_index
 from partita.log.storage import File, Storage, read_file, replace_file
 from partita.protocol.primitives import Buffer
 from partita.records.header import (

@@ -107,13 +107,18 @@ class Storage(Protocol):
 def replace_file(storage: Storage, directory: str, name: str, content: Buffer) -> None:
     """Replace the content of `name` atomically: after a crash it is the old or the new one, never a mixture."""
     temporary = f"{directory}/{name}.tmp"
-    file = storage.open(temporary, create=True)
+    write_synced(storage, temporary, content)
+    storage.rename(temporary, f"{directory}/{name}")
+    storage.sync_dir(directory)
+
+
+def write_synced(storage: Storage, name: str, content: Buffer) -> None:
+    """Write a file and sync it; its name is not."""
+    file = storage.open(name, create=True)
     file.truncate(0)
     file.append([content])
     file.sync()
     file.close()
-    storage.rename(temporary, f"{directory}/{name}")
-    storage.sync_dir(directory)
 
 
 def read_file(storage: Storage, directory: str, name: str) -> memoryview | None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from enum import Enum
+from functools import lru_cache
 from math import isfinite, isnan, nan
 from typing import NamedTuple, TypeAlias
 
@@ -198,7 +199,7 @@ class Page:
         if family is None:
             family = self._families[name[:2]] = self._begin(reading)
         exported, lines = family
-        lines.append(f"{exported}{tags_text((*self._labels, *name.tags))} {_number(reading.value)}\n")
+        lines.append(f"{exported}{tags_text((*self._labels, *name.tags))} {number_text(reading.value)}\n")
 
     def _begin(self, reading: Reading) -> tuple[str, list[str]]:
         name = reading.name
@@ -222,12 +223,14 @@ def prometheus(metrics: Metrics, domain: str, now_ms: float, **labels: str) -> s
     return page.text()
 
 
+@lru_cache(maxsize=4_096)
 def exported_name(text: str) -> str:
     """A name as Prometheus wants it: letters, digits and underscores."""
     return "".join(sign if sign.isalnum() and sign.isascii() else "_" for sign in text)
 
 
-def _number(value: float) -> str:
+def number_text(value: float) -> str:
+    """A value as Prometheus wants it."""
     if not isfinite(value):
         return "NaN" if isnan(value) else "+Inf" if value > 0 else "-Inf"
     return repr(int(value)) if value == int(value) else repr(value)

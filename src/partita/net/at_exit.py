@@ -9,7 +9,7 @@ import atexit
 import logging
 from collections.abc import Callable
 
-CONSUMERS, PRODUCERS = 1, 2
+CONSUMERS, SHARE_CONSUMERS, PRODUCERS = 1, 2, 3
 _LOG = logging.getLogger("partita.net")
 _LAST_WORK: dict[int, Callable[[], None]] = {}
 

@@ -212,12 +212,14 @@ class Connection(asyncio.BufferedProtocol):
     def version_for(self, message: Request[Any], max_version: int | None = None) -> int:
         """The highest version of this request both sides speak, at most `max_version`. Raises VersionMismatch."""
         low, high = self.versions.get(message.API_KEY, (0, -1))
-        best: int = min(high, message.MAX_VERSION if max_version is None else min(max_version, message.MAX_VERSION))
+        newest = message.MAX_VERSION if max_version is None else min(max_version, message.MAX_VERSION)
+        best: int = min(high, newest)
         if best < max(low, message.MIN_VERSION):
-            raise VersionMismatch(
-                f"{type(message).__name__}: {self.host}:{self.port} serves versions {low} to {high}, "
-                f"we speak {message.MIN_VERSION} to {max_version or message.MAX_VERSION}"
-            )
+            name, broker = type(message).__name__.removesuffix("Request"), f"the broker at {self.host}:{self.port}"
+            if high < 0:
+                raise VersionMismatch(f"{broker} does not serve {name}; it takes another release of Kafka")
+            versions = f"{low} to {high} of {name}, and this client speaks {message.MIN_VERSION} to {newest}"
+            raise VersionMismatch(f"{broker} serves versions {versions}")
         return best
 
     async def send(

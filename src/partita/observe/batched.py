@@ -7,10 +7,12 @@ partitions is part of the result.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TypeVar
+from typing import Any, TypeAlias, TypeVar
 
+from partita.admin.share_groups import SHARE, offsets_in
+from partita.admin.streams_groups import STREAMS, read_by, tasks_of, topology_of
 from partita.assignors.payloads import decode_assignment
 from partita.errors import KafkaError
 from partita.net.cluster import Cluster
@@ -20,9 +22,14 @@ from partita.protocol.error_codes import ErrorCode
 from partita.protocol.messages.consumer_group_describe import (
     ConsumerGroupDescribeRequest,
     DescribedConsumerGroup,
+    DescribedConsumerGroupMember,
 )
 from partita.protocol.messages.describe_configs import DescribeConfigsRequest, DescribeConfigsResource
 from partita.protocol.messages.describe_groups import DescribedGroup, DescribedGroupMember, DescribeGroupsRequest
+from partita.protocol.messages.describe_share_group_offsets import (
+    DescribeShareGroupOffsetsRequest,
+    DescribeShareOffsetsGroup,
+)
 from partita.protocol.messages.describe_transactions import DescribeTransactionsRequest
 from partita.protocol.messages.list_groups import ListedGroup, ListGroupsRequest
 from partita.protocol.messages.list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
@@ -33,6 +40,13 @@ from partita.protocol.messages.offset_fetch import (
     OffsetFetchResponsePartition,
     OffsetFetchResponsePartitions,
 )
+from partita.protocol.messages.share_group_describe import (
+    DescribedShareGroup,
+    DescribedShareGroupMember,
+    ShareGroupDescribeRequest,
+)
+from partita.protocol.messages.streams_group_describe import StreamsDescribedGroup, StreamsGroupDescribeRequest
+from partita.protocol.metadata_view import TopicView
 from partita.protocol.primitives import MalformedRequest, Message, Request
 
 ANSWER_WITHIN_S = 5.0
@@ -44,8 +58,16 @@ LATEST, OLDEST = -1, 0
 """Timestamps of ListOffsets: the log's end, and any time at all, which finds the oldest record with its time."""
 METADATA_SHOWN = 200
 _TOPIC = 2
+CLASSIC = "classic"
+CONSUMER = "consumer"
+"""The type of groups of KIP-848, and the protocol type of groups of consumers."""
 T = TypeVar("T")
 R = TypeVar("R", bound=Message)
+Topics: TypeAlias = Mapping[str, TopicView]
+
+
+class Silent(Disconnected):
+    """A node that takes too long to answer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +78,8 @@ class Committed:
     partition: int
     offset: int
     metadata: str
+    lag: int | None = None
+    """As the coordinator of a share group reports it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +102,7 @@ async def ask(cluster: Cluster, node: int, request: Request[R], max_version: int
         async with asyncio.timeout(ANSWER_WITHIN_S):
             return await cluster.request(node, request, max_version=max_version)
     except TimeoutError:
-        raise Disconnected(f"node {node} did not answer within {ANSWER_WITHIN_S:g} s") from None
+        raise Silent(f"node {node} did not answer within {ANSWER_WITHIN_S:g} s") from None
 
 
 def chunks(things: Sequence[T], size: int) -> Iterator[Sequence[T]]:
@@ -94,29 +118,25 @@ async def groups_of(cluster: Cluster, node: int) -> list[ListedGroup]:
     return answer.groups
 
 
-async def describe_classic(cluster: Cluster, node: int, group_ids: Sequence[str]) -> dict[str, GroupSeen]:
-    """Classic groups of one coordinator, without their commits."""
+async def describe(cluster: Cluster, node: int, kind: str, group_ids: Sequence[str]) -> dict[str, GroupSeen]:
+    """Groups of one type and one coordinator, without their commits or start offsets."""
+    request, seen = _DESCRIBED[kind]
     found = {}
     for some in chunks(group_ids, GROUPS_PER_REQUEST):
-        answer = await ask(cluster, node, DescribeGroupsRequest(groups=list(some)))
-        found.update({group.group_id: _classic(node, group) for group in answer.groups})
+        answer = await ask(cluster, node, request(list(some)))
+        found.update({group.group_id: seen(node, group, cluster.view.topics) for group in answer.groups})
     return found
 
 
-def _classic(node: int, group: DescribedGroup) -> GroupSeen:
+def _classic(node: int, group: DescribedGroup, _: Topics) -> GroupSeen:
+    members = tuple(sorted(map(_classic_member, group.members), key=_in_order))
     return GroupSeen(
-        group.group_id,
-        group.group_state,
-        "classic",
-        group.protocol_type,
-        group.protocol_data,
-        node,
-        tuple(sorted(map(_member, group.members), key=lambda m: (m.client_id, m.member_id))),
-        error=error_name(group.error_code) if group.error_code else None,
-    )
+        group.group_id, group.group_state, CLASSIC, group.protocol_type, group.protocol_data, node, members,
+        error=_error_of(group),
+    )  # fmt: skip
 
 
-def _member(member: DescribedGroupMember) -> MemberSeen:
+def _classic_member(member: DescribedGroupMember) -> MemberSeen:
     try:
         partitions, _ = decode_assignment(member.member_assignment)
     except MalformedRequest:
@@ -125,32 +145,76 @@ def _member(member: DescribedGroupMember) -> MemberSeen:
     return MemberSeen(member.member_id, member.client_id, member.client_host, member.group_instance_id, held)
 
 
-async def describe_consumer(cluster: Cluster, node: int, group_ids: Sequence[str]) -> dict[str, GroupSeen]:
-    """Groups of the consumer protocol (KIP-848) of one coordinator, without their commits."""
-    found = {}
-    for some in chunks(group_ids, GROUPS_PER_REQUEST):
-        answer = await ask(cluster, node, ConsumerGroupDescribeRequest(group_ids=list(some)))
-        found.update({group.group_id: _consumer(node, group) for group in answer.groups})
-    return found
+def _consumer(node: int, group: DescribedConsumerGroup, _: Topics) -> GroupSeen:
+    members = [_member(member, member.instance_id, _assigned(member)) for member in group.members]
+    return _by_epochs(node, group, CONSUMER, group.assignor_name, members)
 
 
-def _consumer(node: int, group: DescribedConsumerGroup) -> GroupSeen:
-    members = tuple(
-        MemberSeen(
-            member.member_id,
-            member.client_id,
-            member.client_host,
-            member.instance_id,
-            tuple(sorted((t.topic_name, p) for t in member.assignment.topic_partitions for p in t.partitions)),
-            member.member_epoch,
-        )
-        for member in sorted(group.members, key=lambda m: (m.client_id, m.member_id))
-    )
-    error = error_name(group.error_code) if group.error_code else None
+def _share(node: int, group: DescribedShareGroup, _: Topics) -> GroupSeen:
+    members = [_member(member, None, _assigned(member)) for member in group.members]
+    return _by_epochs(node, group, SHARE, group.assignor_name, members)
+
+
+def _streams(node: int, group: StreamsDescribedGroup, topics: Topics) -> GroupSeen:
+    topology, members = topology_of(group), []
+    for member in group.members:
+        tasks = tasks_of(member)
+        reads = read_by(tasks.active, topology, topics)
+        partitions = tuple((topic, number) for topic, numbers in reads.items() for number in numbers)
+        members.append(replace(_member(member, member.instance_id, partitions), tasks=tasks))
+    return replace(_by_epochs(node, group, STREAMS, "", members), topology=tuple(topology))
+
+
+def _by_epochs(node: int, group: Any, kind: str, assignor: str, members: list[MemberSeen]) -> GroupSeen:
     return GroupSeen(
-        group.group_id, group.group_state, "consumer", "consumer", group.assignor_name, node, members,
-        epoch=group.group_epoch, error=error,
+        group.group_id, group.group_state, kind, kind, assignor, node, tuple(sorted(members, key=_in_order)),
+        epoch=group.group_epoch, error=_error_of(group),
     )  # fmt: skip
+
+
+def _member(member: Any, instance_id: str | None, partitions: tuple[TopicPartition, ...]) -> MemberSeen:
+    who = (member.member_id, member.client_id, member.client_host, instance_id)
+    return MemberSeen(*who, partitions, member.member_epoch)
+
+
+def _assigned(member: DescribedConsumerGroupMember | DescribedShareGroupMember) -> tuple[TopicPartition, ...]:
+    topics = member.assignment.topic_partitions
+    return tuple(sorted((topic.topic_name, number) for topic in topics for number in topic.partitions))
+
+
+def _in_order(member: MemberSeen) -> tuple[str, str]:
+    return member.client_id, member.member_id
+
+
+def _error_of(answer: Any) -> str | None:
+    return error_name(answer.error_code) if answer.error_code else None
+
+
+_DESCRIBED: Mapping[str, tuple[Callable[[list[str]], Request[Any]], Callable[[int, Any, Topics], GroupSeen]]] = {
+    CLASSIC: (lambda ids: DescribeGroupsRequest(groups=ids), _classic),
+    CONSUMER: (lambda ids: ConsumerGroupDescribeRequest(group_ids=ids), _consumer),
+    STREAMS: (lambda ids: StreamsGroupDescribeRequest(group_ids=ids), _streams),
+    SHARE: (lambda ids: ShareGroupDescribeRequest(group_ids=ids), _share),
+}
+
+
+async def starts_of(cluster: Cluster, node: int, group_ids: Sequence[str]) -> dict[str, list[Committed] | str]:
+    """Return the start offsets of share groups of one coordinator; for a refused group the error's name."""
+    found: dict[str, list[Committed] | str] = {}
+    for some in chunks(group_ids, GROUPS_PER_REQUEST):
+        wanted = [DescribeShareOffsetsGroup(group_id=group_id, topics=None) for group_id in some]
+        answer = await ask(cluster, node, DescribeShareGroupOffsetsRequest(groups=wanted))
+        for group in answer.groups:
+            found[group.group_id] = (
+                error_name(group.error_code)
+                if group.error_code
+                else [
+                    Committed(*place, each.start, "", each.lag)
+                    for place, each in offsets_in(group).items()
+                    if each.start is not None
+                ]
+            )
+    return found
 
 
 async def commits_of(cluster: Cluster, node: int, group_ids: Sequence[str]) -> dict[str, list[Committed] | str]:
@@ -202,8 +266,7 @@ async def positions_at(
         answer = await ask(cluster, node, request)
         for told in answer.topics:
             for p in told.partitions:
-                error = error_name(p.error_code) if p.error_code else None
-                found[told.name, p.partition_index] = Position(p.offset, p.timestamp, error)
+                found[told.name, p.partition_index] = Position(p.offset, p.timestamp, _error_of(p))
     return found
 
 
@@ -242,8 +305,9 @@ async def transactions_of(cluster: Cluster, node: int) -> list[TransactionSeen]:
                 told.transaction_timeout_ms,
                 told.transaction_start_time_ms if told.transaction_start_time_ms >= 0 else None,
                 tuple(sorted((topic.topic, part) for topic in told.topics for part in topic.partitions)),
+                error=_error_of(told),
             )
-            found.append(replace(seen, error=error_name(told.error_code)) if told.error_code else seen)
+            found.append(seen)
     return found
 
 

@@ -145,6 +145,7 @@ class History:
         self._groups: dict[str, Series] = {}
         self._rebalances: dict[str, deque[RebalanceSeen]] = {}
         self._counted: Counter[str] = Counter()
+        self._causes: dict[str, Counter[str]] = {}
         self.began_ms: int | None = None
 
     def saw_end(self, key: TopicPartition, at_ms: int, end: int) -> None:
@@ -173,6 +174,7 @@ class History:
         self._groups.pop(group_id, None)
         self._rebalances.pop(group_id, None)
         self._counted.pop(group_id, None)
+        self._causes.pop(group_id, None)
 
     def forget_partition(self, key: TopicPartition) -> None:
         """Drop the history of a deleted partition."""
@@ -239,6 +241,14 @@ class History:
     def rebalances_total(self, group_id: str) -> int:
         """Number of the group's rebalances since the start."""
         return self._counted[group_id]
+
+    def count_cause(self, group_id: str, cause: str) -> None:
+        """Count a rebalance by what began it."""
+        self._causes.setdefault(group_id, Counter())[cause] += 1
+
+    def causes(self, group_id: str) -> Counter[str]:
+        """Number of the group's rebalances since the start by what began each, as far as that is explained."""
+        return self._causes.get(group_id, Counter())
 
     def last_rebalance(self, group_id: str) -> RebalanceSeen | None:
         """The newest rebalance of a group that was seen."""

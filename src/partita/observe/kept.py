@@ -8,6 +8,7 @@ from dataclasses import replace
 
 from partita.explain.facts import (
     Assigned,
+    BeginSeen,
     Committed,
     CoordinatorLoaded,
     EndSeen,
@@ -62,6 +63,7 @@ class Kept:
         self._commits: dict[str, dict[Partition, _Commits]] = {}
         self._refused: deque[Refused] = deque(maxlen=OF_ALL_MAX)
         self._of_all: deque[PartitionsCounted | CoordinatorLoaded] = deque(maxlen=OF_ALL_MAX)
+        self._rebalanced: dict[str, int] = {}
         self.left_out = 0
         """Groups that were dropped for want of room."""
 
@@ -71,11 +73,11 @@ class Kept:
         return list(self._facts)
 
     def add(self, fact: Fact) -> None:
-        """Keep a fact; ends of logs are not taken."""
+        """Keep a fact; begins and ends of logs are not taken."""
         match fact:
             case PartitionsCounted() | CoordinatorLoaded():
                 self._of_all.append(fact)
-            case EndSeen():
+            case EndSeen() | BeginSeen():
                 pass
             case Refused():
                 self._refused.append(fact)
@@ -94,9 +96,15 @@ class Kept:
             self._facts[fact.group] = self._facts.pop(fact.group)  # the last to be dropped
             known += self._waiting(fact.group)
             self._commits.pop(fact.group, None)
+            self._rebalanced[fact.group] = fact.at_ms
         known.append(fact)
         if sum(isinstance(f, Assigned) for f in known) > self._generations_max:
             del known[: len(known) // 4]
+
+    def take_rebalanced(self) -> dict[str, int]:
+        """The groups with a generation that came since the last call, and the time of the last one."""
+        taken, self._rebalanced = self._rebalanced, {}
+        return taken
 
     def _make_room(self) -> None:
         if len(self._facts) >= self._groups_max:

@@ -1,23 +1,27 @@
-"""Records of `__consumer_offsets` as facts: generations, commits, and the epochs of KIP-848 groups. Pure."""
+"""Records of `__consumer_offsets` as facts: generations, commits, epochs of KIP-848 and streams groups. Pure."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 
-from partita.explain.facts import Assigned, Committed, Fact, Forgotten, Member, Sure
-from partita.group.records import consumer_log
+from partita.explain.facts import Assigned, Committed, Fact, Forgotten, Member, Partition, Sure
+from partita.group.records import consumer_log, streams_log
 from partita.group.records.consumer_group import NO_PARTITIONS, ConsumerGroup, ConsumerMember
 from partita.group.records.log_records import (
     GROUP_KEY,
     OFFSET_KEY,
     kind_of,
+    read_group_key,
     read_offset_key,
     read_offset_value,
-)
+)  # fmt: skip
 from partita.group.records.read_back import GroupRecord, LogRecord, group_records, held_by, subscription_of
+from partita.group.records.streams_group import NO_TASKS, StreamsGroup, StreamsMember
 from partita.protocol.messages.group_log import GroupMetadataValue, GroupMetadataValueMember
 from partita.protocol.primitives import MalformedRequest
 
+_TARGET_EPOCH = consumer_log.TARGET_EPOCH_KEY - consumer_log.EPOCH_KEY
+"""The kind of the record of the target's epoch, counted from that of the group's; 3 for both types of groups."""
 NameOf = Callable[[bytes], str | None]
 
 
@@ -28,6 +32,7 @@ class LogReader:
         self._name_of = name_of
         self._wants = wants
         self._consumer_groups: dict[str, ConsumerGroup] = {}
+        self._streams_groups: dict[str, StreamsGroup] = {}
         self.unreadable = 0
         """Records that could not be read."""
 
@@ -50,8 +55,12 @@ class LogReader:
             for read in group_records([record]):
                 if self._wants(read.group):
                     yield from self._classic(read, record)
-        elif kind in consumer_log.KINDS and self._wants(consumer_log.group_id_of(key)):
-            yield from self._incremental(kind, key, record)
+        elif kind in consumer_log.KINDS and self._wants(read_group_key(key)):
+            consumer_log.replay(self._consumer_groups, kind, key, record.value)
+            yield from self._incremental(self._consumer_groups, kind - consumer_log.EPOCH_KEY, key, record)
+        elif kind in streams_log.KINDS and self._wants(read_group_key(key)):
+            streams_log.replay(self._streams_groups, kind, key, record.value)
+            yield from self._incremental(self._streams_groups, kind - streams_log.EPOCH_KEY, key, record)
 
     # Classic groups
 
@@ -78,43 +87,60 @@ class LogReader:
                 place=_place(record),
             )
 
-    # KIP-848 groups
+    # Groups with epochs: KIP-848 and KIP-1071
 
-    def _incremental(self, kind: int, key: bytes, record: LogRecord) -> Iterator[Fact]:
-        group_id = consumer_log.group_id_of(key)
-        consumer_log.replay(self._consumer_groups, kind, key, record.value)
-        group = self._consumer_groups.get(group_id)
+    def _incremental(
+        self, groups: Mapping[str, ConsumerGroup | StreamsGroup], kind: int, key: bytes, record: LogRecord
+    ) -> Iterator[Fact]:
+        """The facts of a record that was replayed; `kind` counts from that of the group's epoch, 0."""
+        group_id = read_group_key(key)
+        group = groups.get(group_id)
         if group is None:
-            if kind == consumer_log.EPOCH_KEY and record.value is None:
+            if kind == 0 and record.value is None:
                 yield Forgotten(group_id, record.timestamp, Sure.SEEN)
             return
-        has_target = kind == consumer_log.TARGET_EPOCH_KEY and record.value is not None
-        is_emptied = kind == consumer_log.EPOCH_KEY and not group.members and group.epoch > 1
+        has_target = kind == _TARGET_EPOCH and record.value is not None
+        is_emptied = kind == 0 and not group.members and group.epoch > 1
         if has_target or is_emptied:
             yield Assigned(
                 group=group_id,
                 at_ms=record.timestamp,
                 sure=Sure.SEEN,
                 generation=group.assignment_epoch if has_target else group.epoch,
-                members=tuple(self._consumer(group, member) for member in group.members.values()),
+                members=tuple(self._members(group)),
                 leader_epoch=None if record.leader_epoch < 0 else record.leader_epoch,
                 is_incremental=True,
-                topics_hash=group.metadata_hash or None,
+                topics_hash=(group.hard if isinstance(group, StreamsGroup) else group).metadata_hash or None,
                 place=_place(record),
             )
 
-    def _consumer(self, group: ConsumerGroup, member: ConsumerMember) -> Member:
-        target = group.targets.get(member.member_id, NO_PARTITIONS)
-        partitions = [(self._name_of(topic) or topic.hex()[:8], number) for topic, number in target]
-        return Member(
-            member_id=member.member_id,
-            client_id=member.client_id,
-            instance_id=member.instance_id,
-            host=member.client_host,
-            rebalance_timeout_ms=member.rebalance_timeout_ms,
-            topics=tuple(sorted(group.topics_of(member))),
-            partitions=tuple(sorted(partitions)),
-        )
+    def _members(self, group: ConsumerGroup | StreamsGroup) -> Iterator[Member]:
+        if isinstance(group, ConsumerGroup):
+            for one in group.members.values():
+                target = group.targets.get(one.member_id, NO_PARTITIONS)
+                named = [(self._name_of(topic) or topic.hex()[:8], number) for topic, number in target]
+                yield _with_epoch(one, group.topics_of(one), named)
+            return
+        # That a topic has fewer partitions than there are tasks, the log does not say.
+        sources = group.source_topics
+        for member in group.members.values():
+            active = group.targets.get(member.member_id, NO_TASKS).active
+            read = [(topic, number) for topic, of in sources.items() for sub, number in active if sub == of]
+            yield _with_epoch(member, sources, read)
+
+
+def _with_epoch(
+    member: ConsumerMember | StreamsMember, topics: Iterable[str], partitions: Iterable[Partition]
+) -> Member:
+    return Member(
+        member_id=member.member_id,
+        client_id=member.client_id,
+        instance_id=member.instance_id,
+        host=member.client_host,
+        rebalance_timeout_ms=member.rebalance_timeout_ms,
+        topics=tuple(sorted(topics)),
+        partitions=tuple(sorted(partitions)),
+    )
 
 
 def _place(record: LogRecord) -> str:

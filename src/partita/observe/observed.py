@@ -12,7 +12,16 @@ from dataclasses import dataclass, replace
 
 from partita.explain.wording import agree
 from partita.observe.history import Behind, History, LagPoint, RebalanceSeen
-from partita.observe.seen import GroupSeen, LogSeen, MemberSeen, NodeSeen, TopicPartition, TopicSeen, TransactionSeen
+from partita.observe.seen import (
+    CommitSeen,
+    GroupSeen,
+    LogSeen,
+    MemberSeen,
+    NodeSeen,
+    TopicPartition,
+    TopicSeen,
+    TransactionSeen,
+)
 
 VIEWED_FOR_MS = 15_000
 
@@ -64,7 +73,8 @@ class Observed:
         """Return once there is something newer than `version`, or after `timeout_s`."""
         if self.version == version:
             with suppress(TimeoutError):
-                await asyncio.wait_for(self._changed.wait(), timeout_s)
+                async with asyncio.timeout(timeout_s):  # wait_for of Python 3.11 forgets a cancellation beside a change
+                    await self._changed.wait()
 
     def view(self, group_id: str, now_ms: int) -> None:
         """Note that a user views this group: it is polled more often for a while."""
@@ -102,11 +112,21 @@ class Observed:
         self.standings.pop(group_id, None)
         self.history.forget_group(group_id)
 
-    def _standing(self, group: GroupSeen) -> Standing:
+    def known_logs(self, group: GroupSeen) -> list[tuple[CommitSeen, LogSeen]]:
+        """The commits of a group whose logs' ends are known; a deleted topic has none."""
         logs = [(commit, self.logs.get((commit.topic, commit.partition))) for commit in group.commits]
-        known = [(commit, log) for commit, log in logs if log is not None and log.end is not None]
-        lags = [max(0, (log.end or 0) - commit.offset) for commit, log in known]
-        ages = [self.history.behind(log, commit.offset, group.seen_ms) for commit, log in known]
+        return [(commit, log) for commit, log in logs if log is not None and log.end is not None]
+
+    def behind(self, group: GroupSeen, commit: CommitSeen, log: LogSeen) -> Behind | None:
+        """Age of the next record to read when the group was looked at; None if it is not known."""
+        if commit.lag == 0:
+            return Behind(0)  # a share group may have acknowledged everything beyond its start offset
+        return self.history.behind(log, commit.offset, group.seen_ms)
+
+    def _standing(self, group: GroupSeen) -> Standing:
+        known = self.known_logs(group)
+        lags = [commit.lag_at(log.end or 0) for commit, log in known]
+        ages = [self.behind(group, commit, log) for commit, log in known]
         slowest = max((age for age in ages if age is not None), key=lambda age: age.ms, default=None)
         return Standing(sum(lags) if known else None, slowest)
 

@@ -11,14 +11,17 @@ import logging
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeVar
 
 from partita.admin.client import AsyncAdmin
+from partita.admin.share_groups import SHARE
+from partita.admin.streams_groups import STREAMS
 from partita.errors import KafkaError
 from partita.net.cluster import Cluster
 from partita.net.errors import Disconnected, VersionMismatch
 from partita.now import Clock
 from partita.observe import batched
+from partita.observe.batched import CLASSIC, CONSUMER
 from partita.observe.observed import Observed
 from partita.observe.seen import CommitSeen, GroupSeen, LogSeen, NodeSeen, TopicPartition, TopicSeen
 from partita.protocol.error_codes import ErrorCode
@@ -27,21 +30,30 @@ from partita.system_clock import SystemClock
 VIEWED_EVERY_S, ALL_EVERY_S, SLOW_EVERY_S = 1.0, 10.0, 60.0
 GROUPS_AT_ONCE = 100
 """Pages are answered between so many groups."""
-CONSUMER = "consumer"
-"""The type of groups of KIP-848, and the protocol type of groups of consumers."""
+T = TypeVar("T")
 logger = logging.getLogger("partita.observe")
 
 
 class ClusterPoller:
     """Fills an `Observed`. `await run()` goes on until cancelled; `await look()` looks once at everything."""
 
-    def __init__(self, options: Mapping[str, Any], observed: Observed, clock: Clock | None = None) -> None:
+    def __init__(
+        self,
+        options: Mapping[str, Any],
+        observed: Observed,
+        clock: Clock | None = None,
+        *,
+        wants: Callable[[str], bool] = lambda group_id: True,
+    ) -> None:
         self._options = {"default.api.timeout.ms": 5_000, "client.id": "partita-dashboard", **options}
         AsyncAdmin(self._options)  # raises ConfigError here rather than in the background
         self.observed = observed
         self._clock = clock or SystemClock()
         self._admin: AsyncAdmin | None = None
         self._slow_at_ms = 0
+        self._wants = wants
+        self._silent: dict[int, batched.Silent] = {}
+        """The nodes that took too long in this look: they are not asked again before the next one."""
         self.on_pass: list[Callable[[Observed], Awaitable[None]]] = []
         """Called after every look at everything."""
 
@@ -97,6 +109,7 @@ class ClusterPoller:
             await admin.start()
             self._admin = admin
         cluster, seen = self._admin.cluster, self.observed
+        self._silent.clear()
         await cluster.refresh(None)
         now_ms = self._clock.now().wall_ms
         self._take_nodes(cluster)
@@ -151,6 +164,13 @@ class ClusterPoller:
         apis = known.apis if connection is None else len(connection.versions)
         self.observed.nodes[node] = replace(known, apis=apis, error=None, seen_ms=self._clock.now().wall_ms)
 
+    async def _each(self, nodes: Iterable[int], call: Callable[[int], Awaitable[T]]) -> dict[int, T | KafkaError]:
+        """Ask all nodes at the same time, but for those that were silent in this look: their error is their answer."""
+        answers = await batched.each_node([node for node in nodes if node not in self._silent], call)
+        silent = {node: self._silent[node] for node in nodes if node in self._silent}
+        self._silent |= {node: answer for node, answer in answers.items() if isinstance(answer, batched.Silent)}
+        return {**answers, **silent}
+
     # Topics
 
     async def _take_topics(self, cluster: Cluster, *, slow: bool) -> None:
@@ -194,7 +214,7 @@ class ClusterPoller:
             if log is not None and log.leader in cluster.view.nodes:
                 by_leader.setdefault(log.leader, []).append(key)
         timestamp = batched.OLDEST if oldest else batched.LATEST
-        answers = await batched.each_node(
+        answers = await self._each(
             by_leader, lambda node: batched.positions_at(cluster, node, by_leader[node], timestamp)
         )
         now_ms = self._clock.now().wall_ms
@@ -229,14 +249,16 @@ class ClusterPoller:
     async def _take_groups(self, cluster: Cluster) -> None:
         """List the groups of every node, then describe them; those of a node that fails stay as they were."""
         seen = self.observed
-        listed = await batched.each_node(cluster.view.nodes, lambda node: batched.groups_of(cluster, node))
+        listed = await self._each(cluster.view.nodes, lambda node: batched.groups_of(cluster, node))
         by_node: dict[int, list[GroupSeen]] = {}
         present: set[str] = set()
         for node, answer in listed.items():
             self._heard(node, answer if isinstance(answer, KafkaError) else None)
             for told in () if isinstance(answer, KafkaError) else answer:
+                if not self._wants(told.group_id):
+                    continue
                 present.add(told.group_id)
-                kind = told.group_type.lower() or "classic"
+                kind = told.group_type.lower() or CLASSIC
                 fresh = GroupSeen(told.group_id, told.group_state, kind, told.protocol_type, "", node)
                 by_node.setdefault(node, []).append(fresh)
         failed = {node: answer for node, answer in listed.items() if isinstance(answer, KafkaError)}
@@ -252,14 +274,21 @@ class ClusterPoller:
 
     async def _describe(self, cluster: Cluster, node: int, groups: list[GroupSeen]) -> None:
         """Describe groups of one coordinator and read their commits. A failure is written onto each of them."""
-        classic = [group.group_id for group in groups if group.type == "classic"]
-        consumer = [group.group_id for group in groups if group.type == CONSUMER]
-        others = {group.group_id: group for group in groups if group.type not in ("classic", CONSUMER)}
+        of_type: dict[str, list[str]] = {}
+        for group in groups:
+            of_type.setdefault(group.type, []).append(group.group_id)
+        others = {group.group_id: group for group in groups if group.type not in (CLASSIC, CONSUMER)}
+        described: dict[str, GroupSeen] = {}
         try:
-            described = await batched.describe_classic(cluster, node, classic) if classic else {}
-            if consumer:
-                described |= await batched.describe_consumer(cluster, node, consumer)
-            commits = await batched.commits_of(cluster, node, [*classic, *consumer]) if described else {}
+            for kind in (CLASSIC, CONSUMER, STREAMS):
+                if kind in of_type:
+                    described |= await batched.describe(cluster, node, kind, of_type[kind])
+            commits = await batched.commits_of(cluster, node, list(described)) if described else {}
+            if share := of_type.get(SHARE):
+                with suppress(VersionMismatch):  # brokers before 4.1 list share groups and do not describe them so
+                    shared = await batched.describe(cluster, node, SHARE, share)
+                    commits |= await batched.starts_of(cluster, node, share)
+                    described |= shared
         except KafkaError as error:
             self._heard(node, error)
             for group in groups:
@@ -267,7 +296,7 @@ class ClusterPoller:
                 self.observed.groups[group.group_id] = replace(before, error=f"node {node}: {error}")
             return
         now_ms = self._clock.now().wall_ms
-        for number, (name, group) in enumerate({**described, **others}.items(), 1):
+        for number, (name, group) in enumerate({**others, **described}.items(), 1):
             self._take_group(group, commits.get(name, []), now_ms)
             if number % GROUPS_AT_ONCE == 0:
                 await asyncio.sleep(0)
@@ -288,7 +317,7 @@ class ClusterPoller:
 
     async def _take_transactions(self, cluster: Cluster) -> None:
         seen = self.observed
-        answers = await batched.each_node(cluster.view.nodes, lambda node: batched.transactions_of(cluster, node))
+        answers = await self._each(cluster.view.nodes, lambda node: batched.transactions_of(cluster, node))
         found = {}
         errors = []
         for node, answer in answers.items():
@@ -316,7 +345,7 @@ def _commits(before: GroupSeen | None, told: list[batched.Committed], now_ms: in
     for commit in told:
         old = known.get((commit.topic, commit.partition))
         moved_ms = old.moved_ms if old is not None and old.offset == commit.offset else now_ms
-        kept.append(CommitSeen(commit.topic, commit.partition, commit.offset, commit.metadata, moved_ms))
+        kept.append(CommitSeen(commit.topic, commit.partition, commit.offset, commit.metadata, moved_ms, commit.lag))
     return tuple(kept)
 
 

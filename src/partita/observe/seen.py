@@ -8,6 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from partita.admin.results import SubtopologyDescription, TasksDescription
+
 TopicPartition: TypeAlias = tuple[str, int]
 
 
@@ -53,7 +55,7 @@ class TopicSeen:
 
 @dataclass(frozen=True, slots=True)
 class MemberSeen:
-    """A member and its partitions. `epoch` belongs to the consumer protocol only."""
+    """A member and its partitions. A classic one has no `epoch`; one of a streams group has `tasks`."""
 
     member_id: str
     client_id: str
@@ -61,6 +63,7 @@ class MemberSeen:
     instance_id: str | None = None
     partitions: tuple[TopicPartition, ...] = ()
     epoch: int | None = None
+    tasks: TasksDescription | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +75,12 @@ class CommitSeen:
     offset: int
     metadata: str
     moved_ms: int
+    lag: int | None = None
+    """As the coordinator of a share group reports it; `offset` is then the start offset."""
+
+    def lag_at(self, end: int) -> int:
+        """Return the lag where the log ends at `end`."""
+        return max(0, end - self.offset) if self.lag is None else self.lag
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +99,7 @@ class GroupSeen:
     members: tuple[MemberSeen, ...] = ()
     commits: tuple[CommitSeen, ...] = ()
     epoch: int | None = None
+    topology: tuple[SubtopologyDescription, ...] = ()
     seen_ms: int = 0
     state_since_ms: int = 0
     error: str | None = None

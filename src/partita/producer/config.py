@@ -9,55 +9,15 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from partita.client_options import CLIENT_OPTIONS
-from partita.options import ConfigError, Option, Value, check_options
+from partita.client_options import CLIENT_OPTIONS, options_of
+from partita.options import ConfigError, Value, check_options
 from partita.producer.named_partitioners import NAMED
 from partita.records.compression import codec_number
 from partita.security.meaning import Security, security_of
 
 MAX_IN_FLIGHT_IDEMPOTENT = 5
-RETRIES_MAX = 2_147_483_647
 
-OPTIONS: tuple[Option, ...] = (
-    *CLIENT_OPTIONS,
-    Option("key_serializer", "any", None, "to bytes: a function, an object with serialize, or a name", nullable=True),
-    Option("value_serializer", "any", None, "to bytes: a function, an object with serialize, or a name", nullable=True),
-    Option("acks", "str", "all", "who must have a record before it counts as sent", choices=("all", "-1", "0", "1")),
-    Option("enable_idempotence", "bool", True, "no duplicates and no reordering by retries"),
-    Option("compression_type", "str", "none", "codec", choices=("none", "gzip", "snappy", "lz4", "zstd")),
-    Option("compression_gzip_level", "int", -1, "-1 or 1 to 9", minimum=-1, maximum=9),
-    Option("compression_lz4_level", "int", 9, "level of lz4", minimum=1, maximum=17),
-    Option("compression_zstd_level", "int", 3, "level of zstd", minimum=-131_072, maximum=22),
-    Option("batch_size", "int", 16_384, "most bytes of one batch", minimum=0),
-    Option("linger_ms", "int", 5, "how long a batch waits for more records", minimum=0),
-    Option("buffer_memory", "int", 33_554_432, "most bytes of records waiting to be sent", minimum=0),
-    Option("buffer_memory_allocation_strategy", "str", "full", "how batches take memory; here, as records need it",
-           choices=("full", "incremental"), ignore_case=True),
-    Option("max_block_ms", "int", 60_000, "longest wait for metadata or room in the buffer", minimum=0),
-    Option("max_request_size", "int", 1_048_576, "most bytes of one request, and of one record", minimum=0),
-    Option("max_in_flight_requests_per_connection", "int", 5, "requests sent ahead of their answers", minimum=1),
-    Option("delivery_timeout_ms", "int", 120_000, "a record is delivered within this or fails", minimum=0),
-    Option("retries", "int", RETRIES_MAX, "how often a batch is sent again", minimum=0, maximum=RETRIES_MAX),
-    Option("partitioner_class", "any", None, "consistent_random or another of librdkafka's names, or "
-           "f(topic, key, value, partition_count) -> partition", nullable=True),
-    Option("partitioner_ignore_keys", "bool", False, "spread records with keys too"),
-    Option("partitioner_adaptive_partitioning_enable", "bool", True, "give slow partitions fewer records"),
-    Option("partitioner_rack_aware", "bool", False, "records without key go to leaders in client_rack"),
-    Option("client_rack", "str", "", "where this client is; used by partitioner_rack_aware"),
-    Option("partitioner_availability_timeout_ms", "int", 0, "how long a slow node may hold batches back", minimum=0),
-    Option("connections_max_idle_ms", "int", 540_000, "idle connections are closed after this; -1: never", minimum=-1),
-    Option("metadata_max_idle_ms", "int", 300_000, "when topics that are not used are forgotten", minimum=5_000),
-    Option("interceptor_classes", "list", [], "objects with on_send(record) and on_acknowledgement(metadata, error)"),
-    Option("transactional_id", "str", None, "name of a producer with transactions, kept over restarts", nullable=True),
-    Option("transaction_timeout_ms", "int", 60_000, "the broker aborts a transaction after this", minimum=1),
-    Option("transaction_two_phase_commit_enable", "bool", False, "two-phase commit is not supported; refused"),
-    Option("metrics_sample_window_ms", "int", 30_000, "window of averages and rates", minimum=0),
-    Option("metrics_num_samples", "int", 2, "how many windows count", minimum=1),
-    Option("metrics_recording_level", "str", "INFO", "all metrics are recorded at any level",
-           choices=("INFO", "DEBUG", "TRACE")),
-    Option("metric_reporters", "list", [], "classes that are told of metrics; call metrics_text() instead"),
-    Option("enable_metrics_push", "bool", True, "whether metrics are pushed to the broker"),
-)  # fmt: skip
+OPTIONS = (*CLIENT_OPTIONS, *options_of("producer"))
 
 
 @dataclass(frozen=True, slots=True)

@@ -114,7 +114,7 @@ class ProducerCore:
             self.transactions.check_send()
 
     def refuse(self, topic: str, error: Exception) -> Exception:
-        """One of many records cannot be taken in; the others can."""
+        """Refuse one of many records; the others are accepted."""
         if self.transactions is not None:
             self.transactions.on_record_failed(error)
         self._failed(topic, 1, error)

@@ -11,14 +11,7 @@ from collections.abc import Callable, Sequence
 from itertools import groupby
 
 from partita.protocol.schema_file import Field, Versions
-from partita.protocol.schema_types import (
-    STRUCT_CODES,
-    default,
-    is_empty_unless_said,
-    is_number,
-    least_size,
-    method,
-)
+from partita.protocol.schema_types import STRUCT_CODES, default, is_empty_unless_said, is_number, least_size, method
 
 
 def codec_source(name: str, fields: Sequence[Field], versions: Versions, flexible: Versions) -> list[str]:

@@ -10,11 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-from partita.protocol.messages.metadata import (
-    MetadataResponse,
-    MetadataResponsePartition,
-    MetadataResponseTopic,
-)
+from partita.protocol.messages.metadata import MetadataResponse, MetadataResponsePartition, MetadataResponseTopic
 from partita.protocol.primitives import ZERO_UUID
 
 RELIABLE_EPOCHS_FROM_VERSION = 9

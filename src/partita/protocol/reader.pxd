@@ -7,9 +7,11 @@ cdef class Reader:
     cdef public Py_ssize_t end
     cdef public object pause
     cdef Py_ssize_t _elements
+    cdef bytes _whole
 
     cpdef Py_ssize_t remaining(self)
     cpdef int int8(self) except? -99
+    @cython.locals(high=cython.int, low=cython.int)
     cpdef int int16(self) except? -99
     cpdef int uint16(self) except? -99
     cpdef int int32(self) except? -99
@@ -18,7 +20,8 @@ cdef class Reader:
     @cython.locals(byte=cython.uint, shift=cython.int)
     cdef long long _long_uvarint(self, long long value) except -1
     cpdef object take(self, Py_ssize_t size)
-    @cython.locals(start=Py_ssize_t)
+    cdef object _own(self, Py_ssize_t size)
+    @cython.locals(start=Py_ssize_t, stop=Py_ssize_t, whole=bytes)
     cdef object _text(self, Py_ssize_t size)
     cdef object _replaced(self, raw)
     @cython.locals(start=Py_ssize_t)

@@ -25,7 +25,6 @@ _STRING_BYTES_MAX = 0x7FFF
 _REPLACED_BYTES = _STRING_BYTES_MAX // 3
 """A longer string may exceed the largest one when each bad byte becomes U+FFFD, which has three."""
 _int8 = Struct(">b").unpack_from
-_int16 = Struct(">h").unpack_from
 _uint16 = Struct(">H").unpack_from
 _int32 = Struct(">i").unpack_from
 _int64 = Struct(">q").unpack_from
@@ -46,10 +45,11 @@ class Reader:
     `pause`, if it is set, is called again and again while a long array is read.
     """
 
-    __slots__ = ("_elements", "buf", "end", "pause", "pos")
+    __slots__ = ("_elements", "_whole", "buf", "end", "pause", "pos")
 
     def __init__(self, buf: Buffer, pos: int = 0) -> None:
         self.buf = buf
+        self._whole = buf if type(buf) is bytes else None  # of bytes, text is decoded without a slice
         self.pos = pos
         self.end = len(buf)
         self.pause: Callable[[], object] | None = None
@@ -85,11 +85,12 @@ class Reader:
     def int16(self) -> int:
         """Read a signed 16-bit number."""
         try:
-            (value,) = _int16(self.buf, self.pos)
-        except StructError:
+            high = self.buf[self.pos]
+            low = self.buf[self.pos + 1]
+        except IndexError:
             raise self._short(2) from None
         self.pos += 2
-        return value  # type: ignore[no-any-return]  # struct has no types
+        return (high << 8 | low) - ((high & 0x80) << 9)
 
     def uint16(self) -> int:
         """Read an unsigned 16-bit number."""
@@ -173,18 +174,20 @@ class Reader:
         self.pos = start + size
         return self.buf[start : self.pos]
 
+    def _own(self, size: int) -> Bytes:
+        raw = self.take(size)
+        return raw if type(raw) is bytes else bytes(raw)
+
     def _text(self, size: int) -> str:
         start = self.pos
         if size < 0 or size > self.end - start or size > _STRING_BYTES_MAX:
             raise MalformedRequest(f"string of {size} bytes at {start}, {self.end - start} bytes left")
-        self.pos = start + size
-        raw = self.buf[start : start + size]
-        if type(raw) is not bytes:
-            raw = bytes(raw)
+        self.pos = stop = start + size
+        whole = self._whole
         try:
-            return raw.decode()
+            return bytes(self.buf[start:stop]).decode() if whole is None else whole[start:stop].decode("utf-8")
         except UnicodeDecodeError:
-            return self._replaced(raw)
+            return self._replaced(bytes(self.buf[start:stop]))
 
     def _replaced(self, raw: Bytes) -> str:
         text = replaced(raw)
@@ -218,21 +221,21 @@ class Reader:
 
     def bytes(self) -> Bytes:
         """Read bytes with a 32-bit length; null is malformed."""
-        return bytes(self.take(self.int32()))
+        return self._own(self.int32())
 
     def nullable_bytes(self) -> Bytes | None:
         """Read bytes with a 32-bit length; -1 is null."""
         size = self.int32()
-        return None if size == -1 else bytes(self.take(size))
+        return None if size == -1 else self._own(size)
 
     def compact_bytes(self) -> Bytes:
         """Read bytes with a varint length; null is malformed."""
-        return bytes(self.take(self.uvarint() - 1))
+        return self._own(self.uvarint() - 1)
 
     def compact_nullable_bytes(self) -> Bytes | None:
         """Read bytes with a varint length; 0 is null."""
         size = self.uvarint()
-        return None if size == 0 else bytes(self.take(size - 1))
+        return None if size == 0 else self._own(size - 1)
 
     def nullable_records(self) -> memoryview | None:
         """Record batches as a view of the frame; nothing is copied."""

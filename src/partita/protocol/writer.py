@@ -117,7 +117,8 @@ class Writer:
     def string(self, value: str) -> None:
         """Write a string with a 16-bit length."""
         raw = self._encoded(value)
-        self.buf += _int16(len(raw))
+        self.buf.append(len(raw) >> 8)
+        self.buf.append(len(raw) & 0xFF)
         self.buf += raw
 
     def nullable_string(self, value: str | None) -> None:

@@ -8,7 +8,7 @@ Upstream: MemoryRecordsBuilder, DefaultRecord.writeTo, EndTransactionMarker.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from partita.protocol.primitives import Buffer
 from partita.records.compression import compress
@@ -174,28 +174,31 @@ class BatchBuilder:
     ) -> bytes:
         """The whole batch. May be called again, with another producer epoch or sequence."""
         attributes = self.codec | (TRANSACTIONAL_BIT if is_transactional else 0) | (CONTROL_BIT if is_control else 0)
-        return assemble(
-            self._out.taken(),
-            codec=self.codec,
-            level=self.level,
-            base_offset=base_offset,
-            leader_epoch=leader_epoch,
-            attributes=attributes,
-            last_offset_delta=self.records_count - 1,
-            base_timestamp=self._base_timestamp,
-            max_timestamp=self.max_timestamp,
-            producer_id=producer_id,
-            producer_epoch=producer_epoch,
-            base_sequence=base_sequence,
-            records_count=self.records_count,
+        return bytes(
+            assemble(
+                self._out.taken(),
+                codec=self.codec,
+                level=self.level,
+                base_offset=base_offset,
+                leader_epoch=leader_epoch,
+                attributes=attributes,
+                last_offset_delta=self.records_count - 1,
+                base_timestamp=self._base_timestamp,
+                max_timestamp=self.max_timestamp,
+                producer_id=producer_id,
+                producer_epoch=producer_epoch,
+                base_sequence=base_sequence,
+                records_count=self.records_count,
+            )
         )
 
 
 def assemble(
-    payload: Buffer,
+    payload: memoryview | bytes,
     *,
     codec: int,
     level: int | None = None,
+    room: int = 0,
     base_offset: int,
     leader_epoch: int,
     attributes: int,
@@ -206,16 +209,22 @@ def assemble(
     producer_epoch: int,
     base_sequence: int,
     records_count: int,
-) -> bytes:
-    """A batch of this header around encoded records, which are compressed here; the checksum is right."""
-    # Only the records are compressed; the header stays readable for brokers that never look inside.
-    packed = compress(codec, payload, level)
-    header = bytearray(HEADER_SIZE)
+) -> bytearray | memoryview:
+    """A batch of this header around encoded records, which are compressed here; the checksum is right.
+
+    `room` is 0, or HEADER_SIZE where the payload begins with so many free bytes: a batch without compression is then
+    completed in the payload itself.
+    """
+    if room and not codec:
+        batch: Any = payload
+    else:
+        # Only the records are compressed; the header stays readable for brokers that never look inside.
+        batch = bytearray().join((bytes(HEADER_SIZE), compress(codec, memoryview(payload)[room:], level)))
     HEADER.pack_into(
-        header,
+        batch,
         0,
         base_offset,
-        HEADER_SIZE - LENGTH_OVERHEAD + len(packed),
+        len(batch) - LENGTH_OVERHEAD,
         leader_epoch,
         2,
         0,
@@ -228,9 +237,8 @@ def assemble(
         base_sequence,
         records_count,
     )
-    batch = bytearray().join((header, packed))
     seal(batch)
-    return bytes(batch)
+    return batch  # type: ignore[no-any-return]  # a payload with room is a memoryview that can be written
 
 
 def build_batch(

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from struct import pack
-from typing import Literal
+from typing import Literal, TypeAlias
 
 import pyarrow as pa
 
@@ -24,13 +24,16 @@ _MIN_HEADER_SIZE = 2
 _EXPECTED_RECORD_SIZE = 100
 
 
-class _Memory:
+Form: TypeAlias = Literal["B", "i", "q", "d"]
+
+
+class Memory:
     """One resizable buffer, seen as numbers of one type. With `fill` all its bytes are that to begin with."""
 
     __slots__ = ("buffer", "fill", "form", "view", "width")
 
-    def __init__(self, form: Literal["B", "i", "q"], width: int, count: int, fill: bytes | None = None) -> None:
-        self.form: Literal["B", "i", "q"] = form
+    def __init__(self, form: Form, width: int, count: int, fill: bytes | None = None) -> None:
+        self.form: Form = form
         self.width = width
         self.fill = fill
         self.buffer: pa.Buffer = pa.allocate_buffer(max(1, count) * width, resizable=True)
@@ -38,6 +41,7 @@ class _Memory:
         self._look(0)
 
     def grow(self, count: int) -> None:
+        """Room for that many numbers; `view` is another one afterwards."""
         before = len(self.view) * self.width
         self.view = memoryview(b"")
         self.buffer.resize(max(1, count) * self.width)
@@ -47,7 +51,7 @@ class _Memory:
         view = memoryview(self.buffer).cast("B")
         if self.fill is not None:
             view[before:] = self.fill * (len(view) - before)
-        self.view = view if self.form == "B" else view.cast(self.form)
+        self.view = view if self.form == "B" else view.cast(self.form)  # type: ignore[assignment]  # also of floats
 
     def cut(self, count: int) -> pa.Buffer:
         """The first `count` numbers; the view is gone afterwards."""
@@ -80,8 +84,8 @@ class _Bytes:
 
     def _begin(self, rows: int, size: int) -> None:
         self.rows, self.room = rows, size
-        self.offsets, self.valid = _Memory("i", 4, rows + 1), _Memory("B", 1, (rows + 7) // 8, b"\xff")
-        self.written = _Memory("B", 1, size)
+        self.offsets, self.valid = Memory("i", 4, rows + 1), Memory("B", 1, (rows + 7) // 8, b"\xff")
+        self.written = Memory("B", 1, size)
         self.offsets.view[0] = 0
 
     def _grow(self, rows: int, size: int) -> None:
@@ -108,9 +112,9 @@ class ColumnMemory:
         self._with_headers = with_headers
         self._keys, self._values, self._header_keys, self._header_values = _Bytes(), _Bytes(), _Bytes(), _Bytes()
         self._rows = max(1, expected_bytes // _EXPECTED_RECORD_SIZE)
-        self._offsets, self._timestamps = _Memory("q", 8, self._rows), _Memory("q", 8, self._rows)
-        self._header_offsets: _Memory | None = None
-        self._header_valid: _Memory | None = None
+        self._offsets, self._timestamps = Memory("q", 8, self._rows), Memory("q", 8, self._rows)
+        self._header_offsets: Memory | None = None
+        self._header_valid: Memory | None = None
         self.writer = ColumnWriter(
             self._keys.column,
             self._values.column,
@@ -164,13 +168,13 @@ class ColumnMemory:
         return self._header_offsets is None or self._reserve_headers(size)
 
     def _reserve_headers(self, size: int) -> bool:
-        """Room for the headers of as many records as there is room for, of at most `size` more bytes."""
+        """Make room for as many headers as `size` more bytes can hold; return whether there is any."""
         count = size // _MIN_HEADER_SIZE
         if not self._header_keys.reserve(count, size) or not self._header_values.reserve(count, size):
             return False
         if self._header_offsets is None or self._header_valid is None:
-            self._header_offsets = _Memory("i", 4, self._rows + 1, b"\0")
-            self._header_valid = _Memory("B", 1, (self._rows + 7) // 8, b"\0")
+            self._header_offsets = Memory("i", 4, self._rows + 1, b"\0")
+            self._header_valid = Memory("B", 1, (self._rows + 7) // 8, b"\0")
             self.writer.headerless_count = self.writer.rows
         elif len(self._header_offsets.view) <= self._rows:
             self._header_offsets.grow(self._rows + 1)

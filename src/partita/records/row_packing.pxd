@@ -5,6 +5,7 @@ import cython
 cdef unsigned int _M
 cdef unsigned int _MASK
 cdef unsigned int _SEED
+cdef Py_ssize_t _HEADER_SIZE
 cdef Py_ssize_t _RECORD_OVERHEAD_MAX
 cdef Py_ssize_t _HEADER_OVERHEAD_MAX
 cdef Py_ssize_t _COUNT_MAX

@@ -9,6 +9,8 @@ Upstream: DefaultRecord.writeTo, Utils.murmur2.
 
 from __future__ import annotations
 
+from partita.records.header import HEADER_SIZE
+
 try:
     import cython
 except ImportError:
@@ -21,6 +23,7 @@ COMPILED: bool = cython.compiled
 """Whether this module runs as machine code."""
 RECORD_OVERHEAD_MAX: int = 32
 """Bytes of a record besides key, value and headers: four varints of five bytes, attributes, one of ten for the time."""
+_HEADER_SIZE: int = HEADER_SIZE
 _RECORD_OVERHEAD_MAX: int = RECORD_OVERHEAD_MAX
 _HEADER_OVERHEAD_MAX: int = 10
 _COUNT_MAX: int = 5
@@ -182,14 +185,16 @@ class RowEncoder:
         return found
 
     def encode(self, places: object) -> memoryview:
-        """The records of these rows one behind the other, with offsets from 0 on and times from the first row's on."""
+        """The records of these rows behind room for a header, with offsets from 0 and times from the first row's on."""
         self.places = view(places)
         count = len(self.places)
-        room = index = 0
+        room = _HEADER_SIZE
+        index = 0
         while index < count:
             room += self.bound(self.places[index])
             index += 1
         self.written = Output(room)
+        self.written.at = _HEADER_SIZE
         with cython.nogil:
             self.encode_all(count)
         return self.written.taken()

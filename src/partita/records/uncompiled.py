@@ -33,4 +33,4 @@ cython = _Nothing()
 
 
 def untrack(given: object) -> None:
-    """Compiled, the garbage collector passes over this object from now on; uncompiled, it goes on looking at it."""
+    """Exempt this object from garbage collection where compiled; uncompiled, do nothing."""

@@ -1,18 +1,17 @@
-"""The Arrow type of an Avro schema, so that every batch of a topic has the same columns."""
+"""Framed Avro in columns: the Arrow type of a schema, so that every batch has the same one, and the decoder."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
-from uuid import UUID
+from typing import Any
 
-from partita.lazy import later
+import pyarrow as pa
+
+from partita.records.typed.avro_schemas import AvroSchema, defaults_of
+from partita.records.typed.ddl import SchemaError
+from partita.records.typed.decoding import AvroDecoder
 from partita.registry.errors import RegistryError
-
-if TYPE_CHECKING:
-    import pyarrow as pa
-else:
-    pa = later("pyarrow")
+from partita.registry.schema import Registry, Schema
 
 
 def arrow_type(schema: Any, named: dict[str, Any] | None = None) -> pa.DataType:
@@ -75,12 +74,38 @@ def _complex(schema: Mapping[str, Any], named: dict[str, Any], pa: Any) -> pa.Da
     return arrow_type(kind, named)
 
 
-def arrow_value(value: Any) -> Any:
-    """An object from fastavro as pyarrow takes it: UUIDs become text, whatever has them inside is rebuilt."""
-    if isinstance(value, UUID):
-        return str(value)
-    if isinstance(value, dict):
-        return {name: arrow_value(inner) for name, inner in value.items()}
-    if isinstance(value, list):
-        return [arrow_value(inner) for inner in value]
-    return value
+def column_schema(registry: Registry, schema: Schema) -> AvroSchema:
+    """The schema for columns, with the schemas that it refers to. Raises RegistryError for one that is none."""
+    texts: list[str] = []
+    _collect(registry, schema, texts)
+    try:
+        return AvroSchema(schema.text, texts)
+    except SchemaError as error:
+        raise RegistryError(str(error)) from error
+
+
+def framed_decoder(registry: Registry, columns: pa.Schema, reader: str | None = None) -> AvroDecoder:
+    """A decoder of records that name their schema in the registry; one that is missing or unfit spoils its own only.
+
+    The schema `reader` has defaults of what writers lack.
+    """
+
+    def find(schema_id: int) -> AvroSchema:
+        try:
+            schema = registry.schema(schema_id)
+            if schema.type != "AVRO":
+                raise RegistryError(f"schema {schema_id} is of type {schema.type}, not AVRO")
+            return column_schema(registry, schema)
+        except RegistryError as error:
+            raise SchemaError(str(error)) from error
+
+    return AvroDecoder(columns, find, {} if reader is None else defaults_of(AvroSchema(reader)))
+
+
+def _collect(registry: Registry, schema: Schema, texts: list[str]) -> None:
+    """The texts that a schema refers to, each behind those that it refers to itself."""
+    for reference in schema.references:
+        other = registry.version(reference.subject, reference.version)
+        _collect(registry, other, texts)
+        if other.text not in texts:
+            texts.append(other.text)

@@ -7,15 +7,20 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from partita.lazy import later
-from partita.registry import arrow_types, avro, json_schema, protobuf
+from partita.registry import avro, json_schema, protobuf
 from partita.registry.errors import RegistryError, RegistryUnavailableError
 from partita.registry.framing import unframe
 from partita.registry.schema import Registry, Schema
 
 if TYPE_CHECKING:
     import pyarrow as pa
+    from pyarrow import compute as pc
+
+    from partita.registry import arrow_types
 else:
+    arrow_types = later("partita.registry.arrow_types")
     pa = later("pyarrow")
+    pc = later("pyarrow.compute")
 
 Decoded: TypeAlias = Any
 """A dict from Avro, an object from JSON, a message from Protobuf."""
@@ -67,19 +72,29 @@ class RegistryDeserializer:
 
     def to_arrow(self, column: pa.Array) -> pa.Array:
         """A column of framed bytes as structs; Avro's types are the reader's schema's, else the newest one's."""
-        values = [self.deserialize("", (), value) for value in column.to_pylist()]
-        ids = {unframe(value)[0] for value in column.to_pylist() if value is not None}
+        heads = pc.binary_slice(column, 0, 5).unique().to_pylist()
+        ids = {unframe(head)[0] for head in heads if head is not None}
         if not ids:
             return pa.nulls(len(column))
+        for schema_id in ids - self._readers.keys():
+            self._learn(schema_id)
         schema = self.registry.schema(max(ids))
         if schema.type == "AVRO":
-            kind = arrow_types.arrow_type(
-                self._reader() if self._reader_text is not None else self._avro(max(ids), schema)
-            )
-            return pa.array([arrow_types.arrow_value(value) for value in values], kind)
+            return self._avro_to_arrow(column, max(ids), schema)
+        values = [self.deserialize("", (), value) for value in column.to_pylist()]
         if schema.type == "PROTOBUF":
             values = [None if value is None else protobuf.as_dict(value) for value in values]
         return pa.array(values)
+
+    def _avro_to_arrow(self, column: pa.Array, schema_id: int, schema: Schema) -> pa.Array:
+        kind = arrow_types.arrow_type(self._reader() if self._reader_text else self._avro(schema_id, schema))
+        if not pa.types.is_struct(kind):
+            return pa.array([self.deserialize("", (), value) for value in column.to_pylist()], kind)
+        columns = pa.schema(list(kind))
+        decoded = arrow_types.framed_decoder(self.registry, columns, self._reader_text).decode(column)
+        if decoded.faults:
+            raise RegistryError(decoded.faults[0][1])
+        return decoded.columns
 
     def _learn(self, schema_id: int) -> Callable[[bytes], Decoded]:
         """The reader for a schema. A schema that cannot be used is an outage: it makes no record unreadable."""

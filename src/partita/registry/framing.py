@@ -49,6 +49,8 @@ def decode_indexes(data: bytes) -> tuple[list[int], bytes]:
     for _ in range(count):
         index, pos = _read_varint(data, pos)
         indexes.append(index)
+    if min(indexes, default=0) < 0:
+        raise RegistryError(f"the message indexes {indexes} cannot be")
     return indexes or [0], data[pos:]
 
 

@@ -6,7 +6,7 @@ A registry keeps the serialized descriptor of the .proto file, so that messages 
 from __future__ import annotations
 
 import base64
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from datetime import UTC
 from typing import Any, TypeAlias
 
@@ -83,13 +83,13 @@ def reader(schema: Schema, message: ProtoMessage | None) -> Callable[[bytes], Pr
     Raises RegistryError for a schema that no class can be made from.
     """
     classes: dict[tuple[int, ...], ProtoMessage] = {}
-    file = None if message is not None else _file_of(schema)
+    file = None if message is not None else file_of(schema)
 
     def read(payload: bytes) -> ProtoMessage:
         indexes, body = decode_indexes(payload)
         kind: ProtoMessage = message or classes.get(tuple(indexes))
         if kind is None:
-            kind = classes[tuple(indexes)] = _class_at(file, indexes)
+            kind = classes[tuple(indexes)] = class_at(file, indexes)
         try:
             return kind.FromString(body)
         except DecodeError as error:
@@ -116,7 +116,7 @@ def _value(field: Any, value: Any) -> Any:
     if field.message_type is not None and field.message_type.GetOptions().map_entry:
         of_values = field.message_type.fields_by_name["value"]
         return {key: _single(of_values, value[key]) for key in value}
-    return [_single(field, one) for one in value] if _is_repeated(field) else _single(field, value)
+    return [_single(field, one) for one in value] if is_repeated(field) else _single(field, value)
 
 
 def _single(field: Any, value: Any) -> Any:
@@ -138,12 +138,13 @@ def _as_json(message: ProtoMessage) -> Any:
     return MessageToDict(message, preserving_proto_field_name=True, always_print_fields_with_no_presence=True)
 
 
-def _is_repeated(field: Any) -> bool:
+def is_repeated(field: Any) -> bool:
+    """Whether the field is repeated; a map is, too."""
     told = getattr(field, "is_repeated", None)  # older releases of the library have a label instead
     return bool(field.label == field.LABEL_REPEATED if told is None else told)
 
 
-def _file_of(schema: Schema) -> Any:
+def file_of(schema: Schema) -> Any:
     """The descriptor of the schema's file, in a pool with its imports."""
     file = descriptor_pb2.FileDescriptorProto()
     try:
@@ -161,7 +162,25 @@ def _file_of(schema: Schema) -> Any:
         raise RegistryError(f"the Protobuf schema cannot be used: {error!r}") from error
 
 
-def _class_at(file: Any, indexes: Sequence[int]) -> ProtoMessage:
+def pool_of(serialized: bytes) -> descriptor_pool.DescriptorPool:
+    """The types of a serialized descriptor, of one file or of a set. Raises TypeError, DecodeError or RegistryError."""
+    files = descriptor_pb2.FileDescriptorSet()
+    try:
+        files.ParseFromString(serialized)
+        is_set = all(file.name for file in files.file) and bool(files.file)
+    except DecodeError:
+        is_set = False
+    if not is_set:
+        files = descriptor_pb2.FileDescriptorSet(file=[descriptor_pb2.FileDescriptorProto.FromString(serialized)])
+    pool = descriptor_pool.DescriptorPool()
+    given = {file.name for file in files.file}
+    for file in files.file:
+        _add_dependencies(pool, file, given)
+        pool.Add(file)
+    return pool
+
+
+def class_at(file: Any, indexes: Sequence[int]) -> ProtoMessage:
     """The class of the message at these indexes of a file."""
     try:
         at = list(file.message_types_by_name.values())[indexes[0]]
@@ -172,10 +191,14 @@ def _class_at(file: Any, indexes: Sequence[int]) -> ProtoMessage:
     return message_factory.GetMessageClass(at)
 
 
-def _add_dependencies(pool: descriptor_pool.DescriptorPool, file: descriptor_pb2.FileDescriptorProto) -> None:
-    """Google's own types come with the library."""
+def _add_dependencies(
+    pool: descriptor_pool.DescriptorPool, file: descriptor_pb2.FileDescriptorProto, given: Collection[str] = ()
+) -> None:
+    """Google's own types come with the library, unless they are `given`."""
     known = descriptor_pool.Default()
     for name in file.dependency:
+        if name in given:
+            continue
         try:
             found = known.FindFileByName(name)
         except KeyError:

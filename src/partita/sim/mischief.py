@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from functools import partial
-
 from partita.sim.clients.consumer import SimConsumer
 from partita.sim.clients.keeper import Keeper
 from partita.sim.clients.stranger import Stranger
+from partita.sim.shell.group_broker import GroupFaults
 from partita.sim.simulation import Simulation
-from partita.sim.world.faults import Faults, Storms
+from partita.sim.world.faults import Storms
 
 
-class Mischief(Faults[SimConsumer]):
+class Mischief(GroupFaults[SimConsumer]):
     """Runs until `stop`."""
 
     def __init__(self, simulation: Simulation) -> None:
-        super().__init__(simulation, 2 * simulation.plan.session_ms)
+        super().__init__(simulation, simulation.plan.session_ms)
         self._simulation = simulation
         self._is_over = False
         self._added = 0
@@ -26,7 +25,7 @@ class Mischief(Faults[SimConsumer]):
         for who, mean_ms in ((self._stranger, simulation.plan.stranger_ms), (self._keeper, simulation.plan.keeper_ms)):
             if mean_ms:
                 self._ask_later(who, mean_ms)
-        self._storms = Storms(simulation.world, simulation.plan.faults, self._cause, self._next_deadline_ms)
+        self._storms = Storms(simulation.world, simulation.plan.faults, self._cause, self.next_deadline_ms)
         for ms in simulation.plan.changes_ms:
             self._world.after(ms, self._change_over)
 
@@ -51,10 +50,6 @@ class Mischief(Faults[SimConsumer]):
         if not self._is_over:
             who.ask()
             self._ask_later(who, mean_ms)
-
-    def _next_deadline_ms(self) -> int | None:
-        coordinator = self._simulation.coordinator
-        return None if coordinator is None else coordinator.next_deadline_ms()
 
     def _may_be_deleted(self, group_id: str) -> bool:
         """An empty group is deleted only when its end is durable: a crash would bring members back."""
@@ -94,22 +89,6 @@ class Mischief(Faults[SimConsumer]):
 
     # Kinds: the broker
 
-    def crash_broker(self) -> None:
-        """The broker dies, and comes back later."""
-        ms = self._world.dice.between(0, self._simulation.plan.session_ms)
-        self._saw(f"crash the broker for {ms} ms")
-        self._simulation.crash(ms)
-
-    def move_shard(self) -> None:
-        """The shard is unloaded in order and loaded again."""
-        self._saw("move the shard")
-        self._simulation.move_shard()
-
-    def fail_append(self) -> None:
-        """The next append fails."""
-        self._saw("the next append fails")
-        self._simulation.fail_append()
-
     def add_partition(self) -> None:
         """A topic gets one more partition, three times at most."""
         if self._added < 3 and self._simulation.process.is_up:
@@ -124,10 +103,3 @@ class Mischief(Faults[SimConsumer]):
             at = self._world.dice.choice(self._simulation.partitions())
             self._saw(f"elect the leader of {at[0]}-{at[1]}")
             self._simulation.elect(at)
-
-    def fill_disk(self) -> None:
-        """The disk is full for a while."""
-        ms = self._world.dice.between(100, self._simulation.plan.session_ms)
-        self._saw(f"the disk is full for {ms} ms")
-        self._simulation.fill_disk(is_full=True)
-        self._world.after(ms, partial(self._simulation.fill_disk, is_full=False))

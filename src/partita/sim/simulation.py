@@ -7,16 +7,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from partita.assignors.interface import Assignor
-from partita.assignors.server_side import RangeOnServer, UniformAssignor
-from partita.broker.api.services import Services
-from partita.broker.groups.runner import ShardRunner
-from partita.broker.nodes import Cluster
+from partita.assignors.server_side import RangeOnServer
+from partita.assignors.sticky import UniformAssignor
 from partita.broker.options import Value
-from partita.broker.shard_life import State
 from partita.broker.topics.catalogue import Partition
 from partita.group.config import GroupConfig
-from partita.group.coordinator import GroupCoordinator
-from partita.lazy import Lazy
 from partita.log.storage import StorageError
 from partita.protocol.messages.join_group import JoinGroupRequest
 from partita.records.builder import build_batch
@@ -24,16 +19,15 @@ from partita.sim.clients import keeper
 from partita.sim.clients.application import Habits
 from partita.sim.clients.consumer import SimConsumer
 from partita.sim.fault_plan import CLASSIC, CONSUMER, Plan
-from partita.sim.rules.rule import must
 from partita.sim.rules.watch import Court, Watch
-from partita.sim.shell.group_shards import Recorder, WatchedCoordinators
+from partita.sim.shell.group_broker import GroupBroker
+from partita.sim.shell.group_shards import Recorder
 from partita.sim.shell.process import Process
 from partita.sim.world.network import Network
 from partita.sim.world.world import Trace, World
 
 GROUP = "g"
 EXPIRY_CHECK_MS = 1_000
-_CLEANS_EVERY_MS = 3_000
 _SETTINGS: dict[str, object] = {
     "auto.create.topics.enable": False,
     "offsets.topic.num.partitions": 1,
@@ -56,7 +50,7 @@ class ShortLived(GroupConfig):
         return self.retention_ms
 
 
-class Simulation:
+class Simulation(GroupBroker[SimConsumer]):
     """Everything in one run. `restart` starts another life of a client's process."""
 
     def __init__(self, seed: int, plan: Plan, trace: Trace) -> None:
@@ -90,9 +84,7 @@ class Simulation:
         topics |= dict.fromkeys(keeper.TOPICS, (keeper.PARTITIONS, {}))
         self.process = Process(self.world, self.network, _SETTINGS, topics)
         self.process.sync_ms = (plan.sync_ms // 2, plan.sync_ms)
-        self.process.make_services = self._services
-        self.process.on_start = self._hold_load
-        self.process.on_turn = self._turned
+        self.watch_process()
         self.load_ms = plan.load_ms
         self.clients: list[SimConsumer] = []
         self.is_producing = True
@@ -104,96 +96,14 @@ class Simulation:
             self.world.after(self.world.dice.between(0, 2_000), self.start, number)
         self._produce()
         if plan.cleans:
-            self._clean()
-
-    # The broker
-
-    def _services(self, cluster: Cluster) -> Services:
-        services = Services(cluster)
-        services.groups = Lazy(lambda: WatchedCoordinators(cluster, self.recorder, services.share_states().answer))
-        return services
-
-    def _turned(self) -> None:
-        """A turn of the broker's loop is over."""
-        self.recorder.raise_broken()
-        must(not self.process.loop.failures, "E", f"raised and lost: {self.process.loop.failures[:1]}")
-        runner = self.runner
-        if runner is not None:
-            self.recorder.read(runner.partition)
-            if runner.state is State.ACTIVE and not runner.unwritten:
-                self.watch.log.rests(runner.coordinator)
-            self.recorder.raise_broken()
-
-    @property
-    def runner(self) -> ShardRunner | None:
-        """The shard of the groups; None while there is none."""
-        return self.process.services.groups().runners.get(0) if self.process.is_up else None
-
-    @property
-    def coordinator(self) -> GroupCoordinator | None:
-        """The coordinator of the groups; None unless it is loaded."""
-        runner = self.runner
-        return runner.coordinator if runner is not None and runner.state is State.ACTIVE else None
-
-    @property
-    def coordinator_node(self) -> int:
-        """The node that the groups' clients have to ask."""
-        runner = self.runner
-        return 1 if runner is None else runner.node_id
-
-    def is_durable(self) -> bool:
-        """Whether all that was decided survives a crash."""
-        runner = self.runner
-        if runner is None or runner.state is not State.ACTIVE:
-            return False
-        opened = runner.partition.opened_log
-        return opened is None or opened.high_watermark == opened.log_end_offset
-
-    def crash(self, down_ms: int) -> None:
-        """Kill the broker's process, and start it again after a while."""
-        if not self.process.is_up:
-            return
-        runner = self.runner
-        if runner is not None:
-            is_loaded = runner.state is State.ACTIVE
-            self.watch.crashing(runner.coordinator, all_durable=self.is_durable(), is_loaded=is_loaded)
-        lost = self.process.crash(down_ms)
-        self.world.saw("*", "broker", f"crash, {lost} bytes lost")
-
-    def move_shard(self) -> None:
-        """Let the other node lead the groups: the shard is unloaded in order and loaded again."""
-        runner = self.runner
-        if runner is not None:
-            self.world.saw("*", "broker", "unload")
-
-            def move(partition: Partition, to: int) -> None:
-                self._hold_load()
-                self.process.cluster.elect(partition, to)
-
-            self.process.enter(move, runner.partition, 3 - runner.node_id)
-
-    def _hold_load(self) -> None:
-        """Let the next load take a while."""
-        groups, loop = self.process.services.groups(), self.process.loop
-        if delay_ms := self.world.dice.between(0, self.load_ms):
-            groups.hold_load(0)
-            self.world.after(delay_ms, loop.enter, groups.release_load, 0)
-
-    def _clean(self) -> None:
-        """Have the log cleaner run now and then."""
-
-        def clean() -> None:
-            self.process.loop.create_task(self.process.services.upkeep.compact_now(force=True))
-
-        self.process.enter(clean)
-        self.world.after(_CLEANS_EVERY_MS, self._clean)
+            self.keep_cleaning()
 
     def partitions(self) -> list[tuple[str, int]]:
         """Every partition that the consumers read."""
         return [(name, partition.index) for name in self.topics for partition in self._topic(name)]
 
     def end_of(self, at: tuple[str, int]) -> int:
-        """Where the log of a partition ends."""
+        """Return the end offset of a partition."""
         return self._topic(at[0])[at[1]].log.log_end_offset
 
     def _topic(self, name: str) -> list[Partition]:
@@ -207,15 +117,6 @@ class Simulation:
     def elect(self, at: tuple[str, int]) -> None:
         """Let another node lead a partition, or the same one once more."""
         self.process.enter(self.process.cluster.elect, self._topic(at[0])[at[1]], self.world.dice.between(1, 2))
-
-    def fail_append(self) -> None:
-        """Let the next append of the groups fail."""
-        if self.runner is not None:
-            self.runner.fail_next_append = True
-
-    def fill_disk(self, *, is_full: bool) -> None:
-        """Let no log take an append, or let there be room again."""
-        self.process.disk.is_full = is_full
 
     # The clients
 
@@ -290,17 +191,9 @@ class Simulation:
                         partition.log.append(batch, partition.leader_epoch, now)
 
     def heal(self) -> None:
-        """From now on nothing goes wrong any more."""
-        self.world.saw("!", "fault", "everything is healed")
+        """End the faults, and write no more records."""
         self.is_producing = False
-        self.network.heal()
-        self.load_ms = 0
-        self.process.sync_ms = self.process.loop.work_ms = (0, 0)
-        self.fill_disk(is_full=False)
-        if self.runner is not None:
-            self.runner.fail_next_append = False
-        for client in list(self.clients):
-            client.resume()
+        super().heal()
 
 
 def _assignors(plan: Plan) -> dict[str, Assignor]:

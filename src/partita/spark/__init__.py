@@ -13,13 +13,14 @@ from typing import TYPE_CHECKING
 
 from partita.java import JavaNotFound
 from partita.lazy import later
+from partita.options import ConfigError
 from partita.spark.java import ensure_java
 from partita.spark.last_commit import commit_stopped, committing
 from partita.spark.progress import lag, lag_seconds, metrics, metrics_text
 from partita.spark.worker_python import quick_workers, worker_python
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.datasource import DataSource
     from pyspark.sql.streaming.query import StreamingQuery
 
@@ -40,6 +41,7 @@ __all__ = [
     "lag_seconds",
     "metrics",
     "metrics_text",
+    "read",
     "register",
     "session",
     "worker_python",
@@ -90,6 +92,19 @@ def session(
         spark.sparkContext.addPyFile(path)
     register(spark)
     return spark
+
+
+def read(spark: SparkSession, options: Mapping[str, str], *, columns: Sequence[str] = ()) -> DataFrame:
+    """Return a batch of `format("partita")` with these options, and of its columns only `columns`, in this order.
+
+    Spark tells no source which columns a query uses, so without `columns` (or the option of that name) all are read; a
+    count of `columns=["offset"]` takes half as much CPU. The session has to know the format (`session`, `register`).
+    Raises ConfigError.
+    """
+    if isinstance(columns, str) or not all(isinstance(name, str) for name in columns):
+        raise ConfigError(f"columns must be a list of names, as in columns=['key', 'offset'], not {columns!r}")
+    reader = spark.read.format("partita").options(**options)
+    return (reader.option("columns", ",".join(columns)) if columns else reader).load()
 
 
 def commit_when_stopped(query: StreamingQuery, options: Mapping[str, str]) -> None:

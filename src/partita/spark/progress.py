@@ -105,7 +105,6 @@ def metrics_text_of(reports: Mapping[str, Any]) -> str:
 
 
 def _behind(progress: Any) -> dict[str, dict[int, tuple[int, float | None]]]:
-    """Records and seconds of lag, of every partition of our sources."""
     behind: dict[str, dict[int, tuple[int, float | None]]] = {}
     for source in _sources(progress):
         for topic, partitions in source["t"].items():

@@ -30,11 +30,15 @@ STATEFUL = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class QueryShape:
-    """One streaming query: its sources of this format, the names of its stateful parts, its kind of progress."""
+    """One streaming query: its sources of this format, the names of its stateful parts, its kind of progress.
+
+    `ends_early`: Spark is older than 4.2, and Trigger.AvailableNow ends a source with limits after one batch.
+    """
 
     sources: tuple[SourceOptions, ...]
     stateful: tuple[str, ...] = ()
     is_async: bool = False
+    ends_early: bool = False
 
 
 def refusals(query: QueryShape, others: Iterable[QueryShape] = ()) -> tuple[str, ...]:
@@ -50,6 +54,12 @@ def refusals(query: QueryShape, others: Iterable[QueryShape] = ()) -> tuple[str,
         found.append(
             "asynchronous progress tracking does not go with groupMode=member or offsetAuthority=group: batches are "
             "committed to the group before Spark has logged them as done"
+        )
+    limited = [name for source in query.sources for name in source.limits.names] if query.ends_early else []
+    if limited:
+        found.append(
+            f"{', '.join(sorted(set(limited)))} with Trigger.AvailableNow needs Spark 4.2: before, a run ends after "
+            "its first batch; leave limits out there, or use another trigger"
         )
     groups = [source.group for source in query.sources if source.group and (source.commits or source.member)]
     for group in sorted({group for group in groups if groups.count(group) > 1}):

@@ -31,6 +31,7 @@ from partita.options import ConfigError
 from partita.spark.last_commit import ends_of, try_commit
 from partita.spark.query_shape import STATEFUL, QueryShape, refusals
 from partita.spark.settings.options import SourceOptions, parse_source
+from partita.spark.spark_api import HAS_LIMITS
 
 log = logging.getLogger("partita.spark")
 EXIT_WAIT_S = 10.0
@@ -60,7 +61,13 @@ class QueryWatch(StreamingQueryListener):
         query: Any = self._spark.streams.get(str(event.id))
         if query is None:
             return
-        shape = shape_of(query._jsq.streamingQuery())
+        execution = query._jsq.streamingQuery()
+        shape = shape_of(execution)
+        for used, columns in wasted_columns(execution.analyzedPlan()):
+            log.info(
+                "query %s uses %d of the %d columns that it reads; columns=%s would read only what it needs",
+                *(event.name or event.id, len(used), len(columns), ",".join(used) or "offset"),
+            )
         # A query that was stopped is gone from here before its last event comes.
         running = {str(other.runId) for other in self._spark.streams.active}
         reasons = refusals(shape, [other for run, (_, other) in self._running.items() if run in running])
@@ -162,7 +169,24 @@ def shape_of(execution: Any) -> QueryShape:
                 sources.append(options)
         elif node.isStreaming() and (name in STATEFUL or (name == "Join" and _joins_streams(node))):
             stateful.append(name)
-    return QueryShape(tuple(sources), tuple(stateful), "Async" in execution.getClass().getSimpleName())
+    is_async = "Async" in execution.getClass().getSimpleName()
+    ends_early = not HAS_LIMITS and "AvailableNow" in execution.trigger().getClass().getSimpleName()
+    return QueryShape(tuple(sources), tuple(stateful), is_async=is_async, ends_early=ends_early)
+
+
+def wasted_columns(plan: Any) -> Iterator[tuple[list[str], list[str]]]:
+    """For each source of this format whose keys or values nobody asks for: the columns in use, and all it reads."""
+    for leaf in _nodes(plan):
+        options = _options_of(leaf) if leaf.getClass().getSimpleName() == "StreamingRelationV2" else None
+        if options is None or options.typed is not None or not {"key", "value"} & set(options.columns):
+            continue
+        asked = [plan.outputSet(), *(node.references() for node in _nodes(plan))]
+        output = leaf.output()
+        columns = [output.apply(i) for i in range(output.size())]
+        used = [column.name() for column in columns if any(wanted.contains(column) for wanted in asked)]
+        names = [column.name() for column in columns]
+        if {"key", "value"} & set(names) - set(used):
+            yield used, names
 
 
 def _nodes(plan: Any) -> Iterator[Any]:

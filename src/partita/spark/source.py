@@ -1,25 +1,29 @@
 """`format("partita")`: the classes that Spark's Python Data Source API asks for. Thin: every decision is elsewhere.
 
-Spark calls the factories with keyword arguments, in planner processes; nothing is opened before the first offset or
-partitions call. Readers are pickled to the executors, so they hold options and nothing that lives. Every planner,
-source and worker is a process of its own that imports this module; imports that only some need stand where they are
-used.
+Spark calls the factories with keyword arguments, in planner processes. They open nothing before the first offset or
+partitions call, but for `schema`, which asks once whether the topics exist. Readers are pickled to the executors, so
+they hold options and nothing that lives. Every planner, source and worker is a process of its own that imports this
+module; imports that only some need stand where they are used.
 """
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from partita.errors import KafkaError
 from partita.lazy import later
 from partita.options import ConfigError
 from partita.spark.cluster.broker_link import link_to
 from partita.spark.cluster.cluster_lookups import ClusterLookups
 from partita.spark.cores import check_cores, member_count
 from partita.spark.lag_source import LagReader, LagStreamReader
-from partita.spark.planning.batch_core import plan_batch
+from partita.spark.planning.batch_core import not_found, plan_batch
 from partita.spark.planning.planner import RangeTask, together
+from partita.spark.planning.starts import SourceError
 from partita.spark.planning.stream_core import StreamCore
 from partita.spark.reading import tables
 from partita.spark.reading.prefetching import prefetched, simple_reader
@@ -48,16 +52,20 @@ from partita.spark.spark_api import (
     ReadMinRows,
     SupportsTriggerAvailableNow,
 )
-from partita.spark.worker_process import SentToWorkers, settle
+from partita.spark.worker_process import SentByArchive, SentToWorkers, settle
 from partita.system_clock import SystemClock
 
 if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql.types import StructType
 
+    from partita.spark import share_source
     from partita.spark.cluster import group_members
+    from partita.spark.reading import typed_columns
     from partita.spark.writing import sink
 else:
+    typed_columns = later("partita.spark.reading.typed_columns")
+    share_source = later("partita.spark.share_source")
     group_members = later("partita.spark.cluster.group_members")
     sink = later("partita.spark.writing.sink")
 
@@ -69,7 +77,7 @@ NO_TRIGGER = (
 _warned: set[str] = set()
 
 
-class GroupSource(DataSource):
+class GroupSource(SentByArchive, DataSource):
     """The data source: reading and writing topics, in batches and streams."""
 
     cores: ClassVar[int | None] = None
@@ -83,16 +91,25 @@ class GroupSource(DataSource):
         return "partita"
 
     def schema(self) -> StructType:
-        """The columns of a read. Raises ConfigError for wrong options, when the user calls `load()`."""
+        """The columns of a read. Raises ConfigError or SourceError, when the user calls `load()`."""
+        if share_source.is_share(self.options):
+            return share_source.share_schema(share_source.parse_share(self.options))
         of_table = table_options(self.options)
         options = parse_source(self.options if of_table is None else of_table)
         warn_once(options.warnings)
-        schema = tables.read_schema(options.columns)
+        if of_table is None and options.view == "records":
+            refuse_missing(options)
+        typed = options.typed
+        if typed is not None:
+            typed = typed_columns.looked_up(typed, options.topics.names)
+        schema = tables.read_schema(options.columns, typed)
         settle()
         return schema if of_table is None else tables.with_options(schema, of_table)
 
     def reader(self, schema: StructType) -> DataSourceReader:
         """The reader of a batch."""
+        if share_source.is_share(self.options):
+            raise ConfigError("group.type=share is for streams: a batch of Spark cannot say when it is complete")
         options = self._checked(schema)
         if options.limits.any:
             warn_once(("limits of a trigger (maxOffsetsPerTrigger and the like) have no effect in a batch",))
@@ -100,6 +117,8 @@ class GroupSource(DataSource):
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:
         """The reader of a stream."""
+        if share_source.is_share(self.options):
+            return share_source.ShareStreamReader(dict(self.options), self.cores or 1)
         options = self._checked(schema)
         check_cores(options, self.cores)
         if options.limits.any and not HAS_LIMITS:
@@ -121,13 +140,15 @@ class GroupSource(DataSource):
     def _sink(self, schema: StructType) -> SinkOptions:
         options = parse_sink(self._options(schema))
         tables.check_write(schema, has_topic=options.topic is not None)
-        warn_once((*options.warnings, *tables.ignored_when_written(schema)))
+        warn_once(options.warnings)
         settle()
         return options
 
     def _checked(self, schema: StructType) -> SourceOptions:
         options = parse_source(self._options(schema))
-        tables.check_read(schema, options.columns)
+        if options.typed is not None:
+            options = replace(options, typed=tables.typed_by(schema, options.columns, options.typed))
+        tables.check_read(schema, options.columns, options.typed)
         return options
 
     def _options(self, schema: StructType) -> dict[str, str]:
@@ -147,6 +168,17 @@ def source_for(cores: int | None, *, is_local: bool = False) -> type[GroupSource
 
     SessionSource.cores, SessionSource.is_local = cores, is_local
     return SessionSource
+
+
+def refuse_missing(options: SourceOptions) -> None:
+    """Raise SourceError when a topic that is named does not exist. A cluster that gives no answer says so later."""
+    with suppress(KafkaError, ConfigError, TimeoutError):
+        named = {*options.topics.names, *(topic for topic, _ in options.topics.assigned)}
+        if options.typed is not None and options.typed.letter_topic is not None:
+            named.add(options.typed.letter_topic)
+        lacking = _lookups(options).not_there(named)
+        if lacking:
+            raise SourceError(not_found("topic", lacking))
 
 
 def warn_once(warnings: Iterable[str]) -> None:
@@ -170,7 +202,12 @@ class BatchReader(SentToWorkers, DataSourceReader):
 
     def __init__(self, options: SourceOptions) -> None:
         self._options = options
-        self._pushed = PushedFilters()
+        decoded = (
+            ()
+            if options.typed is None
+            else set(tables.read_schema(options.columns, options.typed).names) - set(options.columns)
+        )
+        self._pushed = PushedFilters(frozenset(decoded))
         if HAS_FILTERS and options.pushdown is not False and options.view == "records":
             # Spark's own way to offer filters; an attribute, for the reason that `FilterTaker` gives.
             self.pushFilters = FilterTaker(self._pushed)  # type: ignore[method-assign]  # Spark's own way; see above
@@ -178,13 +215,14 @@ class BatchReader(SentToWorkers, DataSourceReader):
     def partitions(self) -> list[InputPartition]:
         """The tasks, planned against the cluster as it is now."""
         lookups = _lookups(self._options)
-        tasks = plan_batch(self._options, lookups, self._pushed.narrow, not_before_ms=self._pushed.not_before_ms)
+        now_ms, since_ms = SystemClock().now().wall_ms, self._pushed.not_before_ms
+        tasks = plan_batch(self._options, lookups, self._pushed.narrow, now_ms=now_ms, not_before_ms=since_ms)
         settle()
         return _shared(tasks, self._options.shared_task_records(in_stream=False))
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """The rows of one task, in a worker."""
-        return _read(self._options, partition)
+        return _read(self._options, partition, self._pushed.of_decoded)
 
 
 class FilterTaker:
@@ -304,8 +342,10 @@ def _shared(tasks: list[RangeTask], records_max: int) -> list[InputPartition]:
     return [RangePartition(ranges) for ranges in together(tasks, records_max)]
 
 
-def _read(options: SourceOptions, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+def _read(
+    options: SourceOptions, partition: InputPartition, filters: Sequence[Filter] = ()
+) -> Iterator[pa.RecordBatch]:
     """The rows of one task. Spark turns an empty list of partitions into one without a range."""
     if isinstance(partition, RangePartition):
-        yield from read_ranges(options, partition.ranges)
+        yield from read_ranges(options, partition.ranges, filters)
         settle()

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
         GreaterThan,
         GreaterThanOrEqual,
         In,
+        IsNotNull,
         LessThan,
         LessThanOrEqual,
     )
@@ -51,7 +52,8 @@ else:
 
     HAS_FILTERS = hasattr(DataSourceReader, "pushFilters")
     """Whether Spark offers filters to a batch read (4.1 and newer)."""
-    for _name in ("EqualTo", "Filter", "GreaterThan", "GreaterThanOrEqual", "In", "LessThan", "LessThanOrEqual"):
+    for _name in ("EqualTo", "Filter", "GreaterThan", "GreaterThanOrEqual", "In", "IsNotNull", "LessThan",
+                  "LessThanOrEqual"):  # fmt: skip
         globals()[_name] = getattr(datasource, _name, Missing)
 
     # Spark 4.0 hands Arrow batches to any writer that is a DataSourceArrowWriter, in a stream too.
@@ -92,6 +94,7 @@ __all__ = [
     "GreaterThanOrEqual",
     "In",
     "InputPartition",
+    "IsNotNull",
     "LessThan",
     "LessThanOrEqual",
     "ReadAllAvailable",

@@ -4,10 +4,15 @@ from __future__ import annotations
 
 import gc
 import os
+import pickle
 import socket
 import sys
 from contextlib import suppress
-from typing import Any
+from glob import glob
+from importlib.util import find_spec
+from typing import Any, SupportsIndex
+
+from pyspark import SparkFiles, cloudpickle
 
 _FDS = "/proc/self/fd"
 _settled = False
@@ -46,12 +51,51 @@ def acknowledge_at_once() -> None:
                 found.detach()
 
 
-class SentToWorkers:
+class SentByArchive:
+    """Takes the name of its archive along when it is pickled, if this package was imported from one.
+
+    Spark gives uploaded files to planners. Processes of a stream's source and tasks of streams look for them in other
+    folders (Spark 4.0 to 4.3), so what they unpickle first has to find the archive.
+    """
+
+    def __reduce_ex__(self, protocol: SupportsIndex) -> Any:
+        plain = super().__reduce_ex__(protocol)
+        archive = getattr(__spec__.loader, "archive", None)
+        return plain if archive is None else by_archive(archive, plain)
+
+
+class SentToWorkers(SentByArchive):
     """A reader or writer whose unpickling acknowledges the first part of each of its tasks at once."""
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
         acknowledge_at_once()
+
+
+def by_archive(archive: str, plain: Any) -> tuple[Any, ...]:
+    """Return what pickles an object, given by its plain reduction, for processes that lack this package.
+
+    They find the archive beside their own folder of uploaded files or in a folder below it. The function that does so
+    is a local one: cloudpickle takes it along, and names the modules that it uses.
+    """
+
+    def load(archive: str, pickled: bytes) -> Any:
+        if find_spec("partita") is None:
+            own, name = SparkFiles.getRootDirectory(), os.path.basename(archive)
+            beside = glob(f"{os.path.dirname(own)}/*/{name}")
+            places = [place for place in (archive, *beside, *glob(f"{own}/*/{name}")) if os.path.exists(place)]
+            if not places:
+                raise ImportError(
+                    f"partita is in the uploaded {name}, which Spark did not bring to this process (looked in {own}):"
+                    " install partita[spark] at the server and its executors"
+                )
+            sys.path.append(places[0])
+        make, given, state, *_ = pickle.loads(pickled)
+        made = make(*given)
+        getattr(made, "__setstate__", made.__dict__.update)(state)
+        return made
+
+    return load, (archive, cloudpickle.dumps(plain))  # type: ignore[no-untyped-call]  # pyspark's copy has no types
 
 
 def _is_worker() -> bool:

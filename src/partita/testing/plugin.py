@@ -45,9 +45,9 @@ QUICK_GROUPS: Mapping[str, Mapping[str, int]] = {
         "group_consumer_heartbeat_interval_ms": 500,
         "group_consumer_min_heartbeat_interval_ms": 500,
     },
-    "assignment_interval_ms": {"group_consumer_assignment_interval_ms": 0},
+    "assignment_interval_ms": {"group_consumer_assignment_interval_ms": 0, "group_share_assignment_interval_ms": 0},
 }
-"""Intervals of the fixtures' brokers instead of Kafka's 5 s and 1 s, so that KIP-848 members need not wait."""
+"""Intervals of the fixtures' brokers instead of Kafka's 5 s and 1 s, so that members need not wait for assignments."""
 _topic_numbers = itertools.count(1)
 _started = pytest.StashKey[list[tuple["embedded_broker.Broker", int]]]()
 """The brokers that a test uses, each with the number of the first note that belongs to the test."""

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Unpack
+from typing import TYPE_CHECKING, Unpack
 
 from partita import Broker
-from partita.broker.option_types import BrokerOptions
 from partita.protocol.messages.api_versions import ApiVersionsRequest
 from partita.security.principals import KafkaPrincipal
 from partita.security.rights.acls import AclBinding, AclFilter, Operation, PatternType, Permission, ResourceType
 from support.broker.raw import Raw
+
+if TYPE_CHECKING:
+    from partita.option_types import BrokerOptions
 
 
 def secured(**options: Unpack[BrokerOptions]) -> Broker:

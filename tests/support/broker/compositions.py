@@ -44,6 +44,7 @@ from partita.protocol.messages import (
     share_fetch,
     share_group_describe,
     share_group_heartbeat,
+    streams_group_describe,
     txn_offset_commit,
 )
 from partita.protocol.primitives import ZERO_UUID, Message, Structure
@@ -361,6 +362,10 @@ def _share_heartbeat(world: World, version: int, items: Sequence[Item] | None) -
     )
 
 
+def _describe_streams_groups(world: World, version: int, items: Sequence[Item] | None) -> Message:
+    return streams_group_describe.StreamsGroupDescribeRequest(group_ids=[item.name for item in items or ()])
+
+
 def _share_fetch(world: World, version: int, items: Sequence[Item] | None) -> Message:
     m = share_fetch
     topics = [
@@ -517,6 +522,7 @@ FAMILIES: dict[int, Family] = {
             _share_heartbeat,
             _TOPIC_ITEMS,
         ),
+        Family(89, _on(GROUP, Operation.DESCRIBE, *CONSUMERS), _describe_streams_groups, _named(*CONSUMERS)),
         Family(77, _on(GROUP, Operation.DESCRIBE, *CONSUMERS), _describe_share_groups, _named(*CONSUMERS)),
         Family(78, _GROUP_AND_TOPICS, _share_fetch, _by_id_from(1)),
         Family(79, _GROUP_AND_TOPICS, _share_acknowledge, _by_id_from(1)),
@@ -533,7 +539,7 @@ FAMILIES: dict[int, Family] = {
 }
 NAMES_ONE_THING = {
     14: "SyncGroup", 16: "ListGroups", 22: "InitProducerId", 38: "CreateDelegationToken", 39: "RenewDelegationToken",
-    40: "ExpireDelegationToken", 66: "ListTransactions",
+    40: "ExpireDelegationToken", 66: "ListTransactions", 88: "StreamsGroupHeartbeat",
 }  # fmt: skip
 """APIs whose rights depend on more than the whole request, and that yet have nothing to compose."""
 

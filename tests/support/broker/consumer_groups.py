@@ -99,7 +99,7 @@ def matched_again(given: Given) -> object:
         coordinator = world.runner().coordinator
 
         async def until_done() -> None:
-            while world.groups.jobs_running:  # noqa: ASYNC110  # a thread ends, which no event tells
+            while world.groups._consumer_groups.jobs.running:  # noqa: ASYNC110  # a thread ends, which no event tells
                 await asyncio.sleep(0.001)
 
         seen = set()
@@ -148,4 +148,5 @@ CONSUMER_GROUPS: dict[str, tuple[object, Probe]] = {
     "group.consumer.regex.refresh.interval.ms": (10_000, matched_again),
     "group.consumer.session.timeout.ms": (50_000, silence),
     "group.coordinator.rebalance.protocols": ("classic", protocols),
+    "partita.group.version": (0, protocols),
 }

@@ -13,7 +13,7 @@ from partita.broker.api.context import RequestContext, handled
 from partita.broker.config import BrokerConfig
 from partita.broker.nodes import Node
 from partita.broker.running import RunningBroker
-from partita.broker.storage.data_dir import MemoryStore
+from partita.broker.storage.memory_store import MemoryStore
 from partita.broker.storage.store import Store
 from partita.broker.topics.catalogue import Topic
 from partita.broker.wire.contract import Answerer
@@ -41,6 +41,8 @@ class QuietConnection:
 
     def __init__(self) -> None:
         self.client_host = "/127.0.0.1"
+        self.client_port = 0
+        self.software = ("", "")
         self.identify(ANONYMOUS)
         self.closed = False
         self.callbacks: list[Callable[[], None]] = []

@@ -23,7 +23,13 @@ def is_of_security(name: str) -> bool:
 
 
 def honoured(title: str) -> set[str]:
-    """The options with an effect: those in the section's table and, of a client, in the table for all clients."""
+    """The options with an effect: those in the section's list and, of a client, in the list for all clients.
+
+    An item of the broker's list names the bounds of its option too; defaults of topics stand in a line below it.
+    """
     sections = (title, "All clients") if title in CLIENTS else (title,)
-    tables = "".join(PAGE.partition(f"\n## {section}\n")[2].partition("\n## ")[0] for section in sections)
-    return set(re.findall(r"^\| `([^`]+)` \|", tables, re.M))
+    lists = "".join(PAGE.partition(f"\n## {section}\n")[2].partition("\n## ")[0] for section in sections)
+    items = re.findall(r"^- `([^`]+)` \(", lists, re.M)
+    further = re.findall(r"at (?:least|most) `([^`]+)`", lists)
+    defaults = re.search("^Defaults of topics, .*", lists, re.M)
+    return {*items, *further, *re.findall("`([^`]+)`", defaults[0] if defaults else "")}

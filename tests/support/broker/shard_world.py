@@ -12,8 +12,9 @@ from partita.broker.api.context import RequestContext
 from partita.broker.config import BrokerConfig
 from partita.broker.groups.runner import ShardRunner
 from partita.broker.running import RunningBroker
-from partita.broker.storage.data_dir import DiskStore, MemoryStore
-from partita.broker.topics.catalogue import Partition
+from partita.broker.storage.data_dir import DiskStore
+from partita.broker.storage.memory_store import MemoryStore
+from partita.broker.topics.catalogue import OFFSETS_TOPIC, Partition
 from partita.broker.wire.listeners import PLAINTEXT, Endpoint, Listener
 from partita.group.requests import FetchOffsets
 from partita.log.log_config import Durability
@@ -41,7 +42,7 @@ class ShardWorld:
             await running.start([Listener(PLAINTEXT, Endpoint("127.0.0.1", 0))])
             if cluster.catalogue.get("t") is None:
                 cluster.create_topic("t", 1, 1)
-            cluster.ensure_offsets_topic()
+            cluster.ensure_state_topic(OFFSETS_TOPIC)
             await running.upkeep.stop()
             return running
 

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from partita.broker.config import TopicConfig
+from partita.broker.topics.catalogue import TRANSACTION_TOPIC
 from partita.protocol.error_codes import ErrorCode
 from partita.protocol.messages.api_versions import ApiVersionsRequest
 from support.broker.data_plane import data_plane
@@ -26,7 +27,7 @@ def transaction_topic(read: Callable[[TopicConfig], object]) -> Probe:
 
     def probe(given: Given) -> object:
         with data_plane(nodes=3, **underscored(given)) as plane:
-            topic = plane.cluster.ensure_transaction_topic()
+            topic = plane.cluster.ensure_state_topic(TRANSACTION_TOPIC)
             if topic is None:
                 return None
             return len(topic.partitions), len(topic.partitions[0].replicas), read(topic.config)

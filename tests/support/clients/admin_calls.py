@@ -17,6 +17,7 @@ from partita.admin.results import GroupDescription, ReplicaSize
 from partita.errors import (
     GroupIdNotFoundError,
     InvalidProducerEpochError,
+    InvalidUpdateVersionError,
     ProducerFencedError,
     UnknownMemberIdError,
     UnknownTopicOrPartitionError,
@@ -53,6 +54,17 @@ def features_are_described(admin: Admin) -> None:
     low, high = features.supported["group.version"]
     assert low <= features.finalized["group.version"] <= high
     assert features.epoch is not None
+
+
+def feature_levels_are_checked_and_set(admin: Admin) -> None:
+    before = admin.describe_features().finalized["group.version"]
+    admin.update_features({"group.version": before}, validate_only=True)
+    with pytest.raises(InvalidUpdateVersionError, match=r"group\.version"):
+        admin.update_features({"group.version": 99})
+    with pytest.raises(InvalidUpdateVersionError, match="downgrade"):
+        admin.update_features({"group.version": 0})
+    admin.update_features({"group.version": 0}, how="safe_downgrade", validate_only=True)
+    assert admin.describe_features().finalized["group.version"] == before
 
 
 def the_quorum_is_described(admin: Admin) -> None:

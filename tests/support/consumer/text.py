@@ -13,13 +13,13 @@ from typing import Any
 from partita.assignors.payloads import decode_assignment, decode_subscription
 from partita.consumer.listener import RebalanceListener
 from partita.consumer.shell.blocking import Consumer
+from partita.play.text import Runner
 from partita.protocol.api_table import APIS
 from partita.protocol.error_codes import ErrorCode
 from partita.protocol.messages.offset_commit import OffsetCommitRequest
 from support.consumer import world as consumer_world
 from support.consumer.refusals import commit_refused
 from support.consumer.world import DROP, HOLD, SimIo
-from support.scenario_text import Runner
 
 TURN_S = 0.02
 QUIET = ("ApiVersions", "Metadata", "FindCoordinator", "Fetch", "ListOffsets", "OffsetForLeaderEpoch", "OffsetFetch")

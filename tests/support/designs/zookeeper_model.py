@@ -66,7 +66,7 @@ class Tree:
             return Failure.NO_NODE
         if isinstance(request, Children):
             return tuple(sorted(node.children))
-        return Node(node.data, node.version)
+        return Node(node.data, node.version, node.session or 0)
 
     def refusal(self, write: Write | Check, session: int) -> Failure | None:
         """Why a single write would fail now."""

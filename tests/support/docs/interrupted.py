@@ -21,7 +21,7 @@ from typing import Any
 
 from partita import Admin, Broker
 from partita.consumer.errors import ProcessingError
-from partita.consumer.shell import driver
+from partita.consumer.shell import client_driver
 
 ROOT = Path(__file__).resolve().parents[3]
 WITHIN_S = 60
@@ -229,14 +229,14 @@ def play(program: Program, stop: int = 0, times: int = 1, end: End = End.NOT) ->
 
 def _silence() -> None:
     """Cut every consumer off from the world, as the end of its process would: no commit, no goodbye."""
-    for each in list(driver._DRIVERS):
+    for each in list(client_driver._DRIVERS):
         each.is_forked = True
         each.io.stop()
 
 
 def _wake_up() -> None:
     """A program that hangs ends with WakeupError."""
-    for each in list(driver._DRIVERS):
+    for each in list(client_driver._DRIVERS):
         each.wakeup()
 
 

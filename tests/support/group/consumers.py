@@ -12,7 +12,7 @@ from partita.group.coordinator import GroupCoordinator
 from partita.group.records.consumer_group import ConsumerGroup
 from partita.group.records.hard_state import HardState
 from partita.group.requests import DescribeConsumerGroup
-from partita.group.state.shard import TopicFacts, Topics
+from partita.group.state.topics import TopicFacts, Topics
 from partita.protocol.error_codes import ErrorCode
 from partita.protocol.messages.consumer_group_describe import DescribedConsumerGroup
 from partita.protocol.messages.consumer_group_heartbeat import (

@@ -14,11 +14,11 @@ from typing import Any
 
 from partita.group.config import GroupConfig
 from partita.group.contract import NO_HANDOVER
+from partita.play.text import Runner
 from partita.protocol.messages.join_group import JoinGroupResponse
 from support.group.answers import show_answer, show_group, show_note, show_record
 from support.group.requests import GROUP, Client, Requests
 from support.group.shell import GroupShell
-from support.scenario_text import Runner
 
 
 class World:

@@ -5,6 +5,7 @@ The jars are kept in the user's cache folder. Everything the node writes goes to
 
 from __future__ import annotations
 
+import fcntl
 import os
 import shutil
 import socket
@@ -15,9 +16,11 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from partita import Admin
+from partita.designs.zookeeper.jars import find_jars
 from partita.designs.zookeeper.ports import free_ports
+from partita.designs.zookeeper.server import Server as ZooKeeperServer
 
-RELEASE = "4.3.1"
+RELEASE = "4.4.0"
 """The release that is started unless `pytest --kafka` names another: one set of jars serves its node and its tools."""
 NEWEST_TOOLS = (4, 3, 1)
 """The last release of which the command-line tools are published; they talk to nodes of later ones."""
@@ -43,7 +46,18 @@ auto.create.topics.enable=false
 log.initial.task.delay.ms=86400000
 """
 
-
+WITH_ZOOKEEPER = """
+broker.id=1
+zookeeper.connect={zookeeper}
+listeners=PLAINTEXT://127.0.0.1:{broker}
+log.dirs={folder}/data
+offsets.topic.replication.factor=1
+transaction.state.log.replication.factor=1
+transaction.state.log.min.isr=1
+group.initial.rebalance.delay.ms=0
+auto.create.topics.enable=false
+"""
+"""The settings of a release before 3.0, which keeps its metadata in ZooKeeper."""
 NEWER_TOPIC_OPTIONS = (
     "errors.deadletterqueue.group.enable", "max.decompressed.message.bytes", "remote.copy.lag.bytes",
     "remote.copy.lag.ms",
@@ -62,30 +76,48 @@ def asked_release() -> str:
     return _asked[0]
 
 
+def asks_from(*release: int) -> bool:
+    """Whether the release that is asked is this one or a later one."""
+    return numbers(asked_release()) >= release
+
+
+def numbers(release: str) -> tuple[int, ...]:
+    """The parts of a release, to be compared."""
+    return tuple(map(int, release.split(".")))
+
+
 def tools_release(release: str) -> str:
     """The release of the tools that go with a node of this one."""
-    return ".".join(map(str, min(NEWEST_TOOLS, tuple(map(int, release.split("."))))))
+    return ".".join(map(str, min(NEWEST_TOOLS, numbers(release))))
 
 
 class KafkaUnavailable(RuntimeError):
     """Java or Maven is not there, or the jars cannot be had."""
 
 
-def jars(release: str | None = None) -> Path:
-    """The folder with the jars of a release; fetched once. Raises KafkaUnavailable."""
+def jars(release: str | None = None, profile: str = "") -> Path:
+    """The folder with the jars of a release, and those of a profile; fetched once. Raises KafkaUnavailable."""
     release = release or asked_release()
-    cache = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "partita" / f"kafka-{release}"
+    name = f"kafka-{release}-{profile}" if profile else f"kafka-{release}"
+    cache = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "partita" / name
     if (cache / ".complete").exists():
         return cache
     maven = shutil.which("mvn")
     if maven is None or shutil.which("java") is None:
         raise KafkaUnavailable("Java 17 and Maven are needed to run Apache Kafka")
     options = [f"-Dkafka.version={release}", f"-Dtools.version={tools_release(release)}", f"-DoutputDirectory={cache}"]
+    if profile:
+        options.append(f"-P{profile}")
     command = [maven, "-q", "-B", "-f", str(POM), "dependency:copy-dependencies", "-DincludeScope=runtime", *options]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=300)
-    if done.returncode != 0:
-        raise KafkaUnavailable(f"Maven could not fetch Kafka's jars:\n{done.stdout[-2000:]}{done.stderr[-2000:]}")
-    (cache / ".complete").touch()
+    cache.mkdir(parents=True, exist_ok=True)
+    with (cache / ".fetching").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)  # another worker of pytest may fetch the same
+        if not (cache / ".complete").exists():
+            done = subprocess.run(command, capture_output=True, text=True, timeout=300)
+            if done.returncode != 0:
+                output = f"{done.stdout[-2000:]}{done.stderr[-2000:]}"
+                raise KafkaUnavailable(f"Maven could not fetch Kafka's jars:\n{output}")
+            (cache / ".complete").touch()
     return cache
 
 
@@ -138,6 +170,14 @@ class KafkaNode:
             f"{name if '.' in name else name.replace('_', '.')}={value}\n" for name, value in settings.items()
         )
         self._process: subprocess.Popen[bytes] | None = None
+        self.release = asked_release()
+        """What `of_release` changes before the node starts."""
+        self._zookeeper: ZooKeeperServer | None = None
+
+    def of_release(self, release: str) -> KafkaNode:
+        """Start this release in place of the one that is asked."""
+        self.release = release
+        return self
 
     def with_feature(self, name: str, level: int) -> KafkaNode:
         """Have the cluster begin with this level of a feature."""
@@ -149,6 +189,9 @@ class KafkaNode:
         self.port, controller = free_ports(2)
         self.controller_port = controller if self.joins is None else self.joins.controller_port
         self.bootstrap = f"127.0.0.1:{self.port}"
+        if numbers(self.release) < (3,):
+            self._start_with_zookeeper()
+            return self
         text = SETTINGS.format(broker=self.port, controller=controller, folder=self.folder) + self._extra
         if self.joins is not None:
             text += (
@@ -163,7 +206,7 @@ class KafkaNode:
         cluster = "MkU3OEVBNTcwNTJENDM2Qk"
         arguments = ("format", "-t", cluster, "-c", config, *self._features)
         formatted = subprocess.run(
-            java_command("kafka.tools.StorageTool", *arguments, release=asked_release()),
+            java_command("kafka.tools.StorageTool", *arguments, release=self.release),
             capture_output=True,
             text=True,
         )
@@ -171,6 +214,14 @@ class KafkaNode:
             raise KafkaUnavailable(f"formatting failed:\n{formatted.stdout[-2000:]}{formatted.stderr[-2000:]}")
         self.start()
         return self
+
+    def _start_with_zookeeper(self) -> None:
+        self._zookeeper = ZooKeeperServer(self.folder / "zookeeper", jars=find_jars(jars(self.release)))
+        self._zookeeper.start()
+        self._zookeeper.wait_ready(START_LIMIT_S)
+        text = WITH_ZOOKEEPER.format(broker=self.port, folder=self.folder, zookeeper=self._zookeeper.address)
+        (self.folder / "server.properties").write_text(text + self._extra)
+        self.start()
 
     def _listener_settings(self, controller: int) -> str:
         named = "".join(f",{name}://localhost:{port}" for name, port in self.ports.items())
@@ -186,7 +237,7 @@ class KafkaNode:
         """Start (again) on the same data and port; return when it answers."""
         log = (self.folder / "server.log").open("ab")
         config = str(self.folder / "server.properties")
-        command = java_command("kafka.Kafka", config, heap="768m", release=asked_release())
+        command = java_command("kafka.Kafka", config, heap="768m", release=self.release)
         self._process = subprocess.Popen(command, stdout=log, stderr=log)
         limit = time.monotonic() + START_LIMIT_S
         while time.monotonic() < limit:
@@ -198,11 +249,15 @@ class KafkaNode:
             time.sleep(0.1)
         raise KafkaUnavailable(f"Kafka did not start:\n{(self.folder / 'server.log').read_text()[-3000:]}")
 
-    def crash(self) -> None:
-        """Kill it (SIGKILL), and start it again on the same data."""
+    def kill(self) -> None:
+        """Kill it (SIGKILL)."""
         if self._process is not None:
             self._process.kill()
             self._process.wait()
+
+    def crash(self) -> None:
+        """Kill it, and start it again on the same data."""
+        self.kill()
         self.start()
 
     def stop(self) -> None:
@@ -217,4 +272,6 @@ class KafkaNode:
 
     def __exit__(self, *_: object) -> None:
         self.stop()
+        if self._zookeeper is not None:
+            self._zookeeper.stop()
         shutil.rmtree(self.folder, ignore_errors=True)

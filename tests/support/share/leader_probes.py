@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from partita.broker.config import parse_topic_settings
 from partita.broker.groups import settings
 from support.broker.consumer_groups import Given, Probe, bounds
-from support.share.plane import RELEASE, SharePlane, acquired
+from support.share.plane import REJECT, RELEASE, SharePlane, acquired
 
 
 def plane_of(given: Given) -> SharePlane:
@@ -56,7 +57,40 @@ def sessions(given: Given) -> object:
         plane.close()
 
 
+def letters(given: Given) -> object:
+    """Whether the record that a member rejects is written to topic dlq.t."""
+    plane = plane_of({"errors.deadletterqueue.auto.create.topics.enable": True, **given})
+    try:
+        plane.setting("errors.deadletterqueue.topic.name", "dlq.t")
+        plane.put(1)
+        m = plane.member()
+        m.open()
+        m.ack((0, 0, REJECT))
+        plane.settle()
+        return "dlq.t" in plane.cluster.catalogue.by_name
+    finally:
+        plane.close()
+
+
+def letters_allowed(given: Given) -> object:
+    """How many letters a topic holds that had these settings before a record was rejected."""
+    plane = plane_of({})
+    try:
+        plane.setting("errors.deadletterqueue.topic.name", "dlq.t")
+        topic = plane.run(lambda: plane.cluster.create_topic("dlq.t", 1, 1, parse_topic_settings(given)))
+        plane.put(1)
+        m = plane.member()
+        m.open()
+        m.ack((0, 0, REJECT))
+        plane.settle()
+        return topic.partitions[0].log.log_end_offset
+    finally:
+        plane.close()
+
+
 LEADERS: dict[str, tuple[object, Probe]] = {
+    "errors.deadletterqueue.auto.create.topics.enable": (False, letters),
+    "errors.deadletterqueue.topic.name.prefix": ("letters.", letters),
     "group.share.delivery.count.limit": (3, deliveries),
     "group.share.max.delivery.count.limit": (20, bounds(settings.DELIVERIES, 15)),
     "group.share.max.partition.max.record.locks": (5_000, bounds(settings.LOCKS, 4_500)),

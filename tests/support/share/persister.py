@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass, field
+from typing import Any
 
 from partita.protocol.error_codes import ErrorCode
-from partita.protocol.messages import delete_share_group_state as delete_m
-from partita.protocol.messages import initialize_share_group_state as initialize_m
 from partita.protocol.messages import read_share_group_state as read_m
-from partita.protocol.messages import read_share_group_state_summary as summary_m
 from partita.protocol.messages import write_share_group_state as write_m
 from partita.share.partition.model import StateBatch
 from support.share.merging import merge
@@ -42,6 +40,9 @@ class MemoryPersister:
 
     def of(self, place: Place) -> State:
         return self.states.setdefault(place, State())
+
+    async def answer(self, request: Any) -> Any:
+        return await (self.write if isinstance(request, write_m.WriteShareGroupStateRequest) else self.read)(request)
 
     async def read(self, request: read_m.ReadShareGroupStateRequest) -> read_m.ReadShareGroupStateResponse:
         results = []
@@ -91,16 +92,3 @@ class MemoryPersister:
             state.batches = merge(state.batches, rows, state.start)
             state.writes.append((state.start, state.completed, rows))
         return write_m.WriteStatePartitionResult(partition=asked.partition, error_code=code)
-
-    async def initialize(
-        self, request: initialize_m.InitializeShareGroupStateRequest
-    ) -> initialize_m.InitializeShareGroupStateResponse:
-        raise NotImplementedError
-
-    async def delete(self, request: delete_m.DeleteShareGroupStateRequest) -> delete_m.DeleteShareGroupStateResponse:
-        raise NotImplementedError
-
-    async def summarize(
-        self, request: summary_m.ReadShareGroupStateSummaryRequest
-    ) -> summary_m.ReadShareGroupStateSummaryResponse:
-        raise NotImplementedError

@@ -28,7 +28,7 @@ class SharePlane(TransactionPlane):
     def __init__(self, store: Store | None = None, persister: MemoryPersister | None = None, **options: object) -> None:
         super().__init__(store, 1, **options)
         self.persister = persister or MemoryPersister("g")
-        self.services.persister = lambda: self.persister
+        self.services.persister = self.persister.answer
         self.setting("share.auto.offset.reset", "earliest")
 
     def setting(self, name: str, value: str | int, group: str = "g") -> None:

@@ -10,6 +10,7 @@ from typing import Any
 from partita.broker.config import TopicConfig
 from partita.broker.groups import settings
 from partita.broker.share_states.runner import StateRunner
+from partita.broker.topics.catalogue import SHARE_STATE_TOPIC
 from partita.protocol.messages.share_group_heartbeat import ShareGroupHeartbeatRequest
 from partita.records.header import iter_batches
 from partita.share.coordinator.model import ShareKey, StateBatch
@@ -80,7 +81,7 @@ def state_topic(read: Callable[[TopicConfig], object]) -> Probe:
 
     def probe(given: Given) -> object:
         with data_plane(nodes=3, **underscored(given)) as plane:
-            topic = plane.cluster.ensure_share_state_topic()
+            topic = plane.cluster.ensure_state_topic(SHARE_STATE_TOPIC)
             if topic is None:
                 return None
             return len(topic.partitions), len(topic.partitions[0].replicas), read(topic.config)
@@ -94,7 +95,7 @@ class States:
     def __init__(self, world: ShardWorld) -> None:
         self.world = world
         self.states = world.running.services.share_states()
-        world.do(world.cluster.ensure_share_state_topic)
+        world.do(lambda: world.cluster.ensure_state_topic(SHARE_STATE_TOPIC))
         self.key = ShareKey("g", world.cluster.catalogue.by_name["t"].topic_id, 0)
         self.ask(Initialize(self.key, 1, 0))
 

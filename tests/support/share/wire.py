@@ -35,6 +35,12 @@ class WireMember:
 
     def ack(self, *acks: tuple[int, ...]) -> int:
         """Acknowledge: first and last offset, then the types. Return the code of the partition."""
+        answer = self.acknowledgement(*acks)
+        assert answer.error_code == 0, answer
+        return int(answer.responses[0].partitions[0].error_code)
+
+    def acknowledgement(self, *acks: tuple[int, ...]) -> Any:
+        """The whole answer to an acknowledgement."""
         batches = [
             ack.AcknowledgementBatch(first_offset=each[0], last_offset=each[1], acknowledge_types=[*each[2:]])
             for each in acks
@@ -47,6 +53,4 @@ class WireMember:
             topics=[ack.ShareAcknowledgeTopic(topic_id=self.topic_id, partitions=[asked])],
         )
         self.epoch += 1
-        answer = self.raw.ask(request, 2)
-        assert answer.error_code == 0, answer
-        return int(answer.responses[0].partitions[0].error_code)
+        return self.raw.ask(request, 2)

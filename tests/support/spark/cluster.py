@@ -91,6 +91,12 @@ class MemoryCluster:
     def topic_ids(self, topics: Collection[str]) -> dict[str, bytes]:
         return {topic: self.topics[topic][0] for topic in topics if topic in self.topics}
 
+    def topic_names(self) -> dict[bytes, str]:
+        return {topic_id: name for name, (topic_id, _) in self.topics.items()}
+
+    def deleted(self, topics: Collection[str]) -> set[str]:
+        return set(topics) - self.topics.keys()
+
     def at_times(self, wanted: Mapping[TopicPartition, int]) -> dict[TopicPartition, int | None]:
         found: dict[TopicPartition, int | None] = {}
         for (topic, partition), timestamp in wanted.items():

@@ -8,14 +8,17 @@ Reads topic `in` of three partitions, writes `out` and `copy`. Prints one JSON o
 from __future__ import annotations
 
 import json
+import logging
 import sys
 from collections.abc import Callable
+from io import StringIO
 from typing import Any
 
 import pyspark
 
 from partita import Producer
 from partita.spark import session
+from partita.spark.spark_api import HAS_FILTERS, HAS_LIMITS
 
 RECORDS, LIMIT, WAIT_S = 90, 12, 240
 
@@ -25,6 +28,8 @@ def main() -> None:
     bootstrap, folder = sys.argv[1:]
     spark = session("core", master="local[2]", config={"spark.sql.shuffle.partitions": "2"})
     produced = 0
+    said = StringIO()
+    logging.getLogger("partita.spark").addHandler(logging.StreamHandler(said))
 
     def produce(count: int) -> None:
         nonlocal produced
@@ -67,8 +72,12 @@ def main() -> None:
     limit = {"maxOffsetsPerTrigger": str(LIMIT)}
     produce(60)
     found["limited"] = run_until(copy(**limit).start(), lambda: len(copied()) >= produced)
+    query = copy(**limit).trigger(availableNow=True).start()
+    assert query.awaitTermination(WAIT_S)
+    found["limits with Trigger.AvailableNow"] = "with Trigger.AvailableNow needs Spark 4.2" not in said.getvalue()
     produce(30)
     found["after_a_restart"] = run_until(copy(**limit).start(), lambda: len(copied()) >= produced)
+    found["filters"], found["lag in progress"] = HAS_FILTERS, HAS_LIMITS
     found["each_once"] = copied() == list(range(produced))
     spark.stop()
     print(json.dumps(found))

@@ -20,6 +20,7 @@ from partita.protocol.messages.metadata import (
     MetadataResponseTopic,
 )
 from partita.protocol.messages.produce import PartitionProduceResponse, ProduceResponse, TopicProduceResponse
+from partita.records.header import BatchHeader, read_header
 from partita.spark.cluster.broker_link import BrokerLink
 from support.broker.wire_server import WireServer
 
@@ -39,6 +40,7 @@ class ScriptedBroker:
         self.produce_errors: list[int] = []
         self.produced: list[tuple[int, bytes]] = []
         self.stored: list[tuple[int, bytes]] = []
+        self._next_sequence: dict[int, int] = {}
         self.message_bytes_max: int | None = None
         self.follower: ScriptedBroker | None = None
         """A second broker of the cluster."""
@@ -101,10 +103,23 @@ class ScriptedBroker:
             self.produced.append((data.index, bytes(data.records)))
             if self.message_bytes_max is not None and len(data.records) > self.message_bytes_max:
                 error = ErrorCode.MESSAGE_TOO_LARGE
-            if not error:
+            code = error or self._judge_sequence(data.index, read_header(data.records))
+            if not code:
                 self.stored.append((data.index, bytes(data.records)))
-            answers.append(PartitionProduceResponse(index=data.index, error_code=error))
+            answers.append(PartitionProduceResponse(index=data.index, error_code=code))
         return ProduceResponse(responses=[TopicProduceResponse(name="t", partition_responses=answers)])
+
+    def _judge_sequence(self, partition: int, header: BatchHeader) -> int:
+        """As Kafka does: any sequence from a producer that it does not know yet, then only the next one."""
+        if header.base_sequence < 0:
+            return 0
+        expected = self._next_sequence.get(partition, header.base_sequence)
+        if header.base_sequence < expected:
+            return ErrorCode.DUPLICATE_SEQUENCE_NUMBER
+        if header.base_sequence > expected:
+            return ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
+        self._next_sequence[partition] = expected + header.records_count
+        return 0
 
 
 @contextmanager

@@ -7,15 +7,18 @@ import signal
 import socket
 import subprocess
 import sys
+import sysconfig
 import time
-from collections.abc import Iterator
+import venv
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
 import pyspark
+from pyspark.sql import SparkSession
 
 from partita.designs.zookeeper.ports import free_ports
-from partita.spark import ensure_java
+from partita.spark import ensure_java, session
 
 SPARK_HOME = Path(str(pyspark.__file__)).parent
 CLASSES = "org.apache.spark.deploy"
@@ -41,6 +44,13 @@ class Standalone:
         worker = self._started.pop(1)
         os.killpg(worker.pid, signal.SIGKILL)
         worker.wait()
+
+    def executors(self) -> list[int]:
+        """The process ids of the executors that run now; a worker starts another for one that is killed."""
+        ours = {str(process.pid) for process in self._started}
+        listed = subprocess.run(["ps", "-eo", "pid,sid,args"], capture_output=True, text=True, check=True).stdout
+        rows = [line.split(None, 2) for line in listed.splitlines()]
+        return [int(row[0]) for row in rows if row[1] in ours and "CoarseGrainedExecutorBackend" in row[2]]
 
     def end(self) -> None:
         for process in reversed(self._started):
@@ -74,15 +84,17 @@ def standalone_cluster(folder: Path, workers: int = 2) -> Iterator[Standalone]:
 
 
 @contextmanager
-def connect_server(folder: Path) -> Iterator[str]:
-    """A Spark Connect server on two cores; what `SparkSession.builder.remote` takes. It is killed at the end."""
+def connect_server(
+    folder: Path, python: str = sys.executable, master: str = "local[2]", config: Mapping[str, str] | None = None
+) -> Iterator[str]:
+    """A Spark Connect server; what `SparkSession.builder.remote` takes. It is killed at the end."""
     ensure_java()
     port = free_ports(1)[0]
     environment = {
-        **os.environ, "SPARK_HOME": str(SPARK_HOME), "SPARK_LOCAL_IP": "127.0.0.1", "PYSPARK_PYTHON": sys.executable,
+        **os.environ, "SPARK_HOME": str(SPARK_HOME), "SPARK_LOCAL_IP": "127.0.0.1", "PYSPARK_PYTHON": python,
     }  # fmt: skip
-    settings = {"spark.ui.enabled": "false", "spark.connect.grpc.binding.port": str(port)}
-    command = [str(SPARK_HOME / "bin" / "spark-submit"), "--master", "local[2]", "--driver-java-options", "-Xss8m"]
+    settings = {"spark.ui.enabled": "false", "spark.connect.grpc.binding.port": str(port), **(config or {})}
+    command = [str(SPARK_HOME / "bin" / "spark-submit"), "--master", master, "--driver-java-options", "-Xss8m"]
     for name, value in settings.items():
         command += ["--conf", f"{name}={value}"]
     command += ["--class", "org.apache.spark.sql.connect.service.SparkConnectServer", "spark-internal"]
@@ -94,6 +106,36 @@ def connect_server(folder: Path) -> Iterator[str]:
     finally:
         os.killpg(server.pid, signal.SIGKILL)
         server.wait()
+
+
+@contextmanager
+def session_at(master: str, folder: Path, config: Mapping[str, str], *, over_connect: bool) -> Iterator[SparkSession]:
+    """A session on this master: of this process, or of a Connect server in a process below it."""
+    if not over_connect:
+        spark = session("at", master=master, config=dict(config))
+        yield spark
+        spark.stop()
+    else:
+        with connect_server(folder, master=master, config=config) as remote:
+            spark = SparkSession.builder.remote(remote).getOrCreate()
+            yield spark
+            spark.stop()
+
+
+def python_without_partita(folder: Path) -> str:
+    """A program that runs Python with every package of this one but partita."""
+    packages = folder / "packages"
+    packages.mkdir()
+    for entry in Path(sysconfig.get_path("purelib")).iterdir():
+        if "partita" not in entry.name and entry.suffix != ".pth":
+            (packages / entry.name).symlink_to(entry)
+    venv.create(folder / "venv", with_pip=False)
+    program = folder / "python"
+    # Spark puts its own sources on the path; what this process has there goes.
+    path = f"{packages}:{SPARK_HOME / 'python'}"
+    program.write_text(f'#!/bin/sh\nexport PYTHONPATH={path}\nexec {folder}/venv/bin/python "$@"\n')
+    program.chmod(0o755)
+    return str(program)
 
 
 def _wait_for(port: int) -> None:

@@ -64,9 +64,9 @@ class SparkWorld:
     def delete(self) -> None:
         self._ask(DeleteTopicsRequest(topic_names=[self.topic], timeout_ms=10_000), version=5)
 
-    def produce(self, values: Iterable[str], partition: int = 0, timestamp_ms: int = 1_700_000_000_000) -> None:
+    def produce(self, values: Iterable[str | bytes], partition: int = 0, timestamp_ms: int = 1_700_000_000_000) -> None:
         """One batch; the records' timestamps are one millisecond apart."""
-        batch = build_batch([(timestamp_ms + i, None, value.encode(), ()) for i, value in enumerate(values)])
+        batch = build_batch([(timestamp_ms + i, None, raw, ()) for i, raw in enumerate(map(_raw, values))])
         data = [
             TopicProduceData(name=self.topic, partition_data=[PartitionProduceData(index=partition, records=batch)])
         ]
@@ -155,3 +155,7 @@ class Collector:
     @property
     def values(self) -> list[list[str]]:
         return [values for _, values in self.batches]
+
+
+def _raw(value: str | bytes) -> bytes:
+    return value.encode() if isinstance(value, str) else value

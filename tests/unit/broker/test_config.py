@@ -36,6 +36,8 @@ NOT_IN_THE_VECTORS = {
     "offset.metadata.max.bytes",
     "add.partitions.to.txn.retry.backoff.ms",
     "add.partitions.to.txn.retry.backoff.max.ms",
+    "errors.deadletterqueue.auto.create.topics.enable",
+    "errors.deadletterqueue.topic.name.prefix",
     *(o.name for o in BROKER if o.name.startswith(SECURITY)),
 }
 OF_ONE_NODE = {"node.id"}
@@ -168,6 +170,18 @@ def test_a_topic_falls_back_to_the_broker_and_then_to_kafka() -> None:
     assert own.int("local.retention.ms") == -2
     assert TopicConfig(BrokerConfig({"log.retention.minutes": 3})).int("retention.ms") == 180_000
     assert TopicConfig(BrokerConfig({"log.retention.hours": -1})).int("retention.ms") == -1
+
+
+def test_a_topic_follows_the_broker_while_it_runs_and_an_idea_of_it_changes_nothing() -> None:
+    broker = BrokerConfig({"message.max.bytes": 7})
+    topic = TopicConfig(broker)
+    assert topic.int("max.message.bytes") == 7
+    assert TopicConfig(broker.changed({"message.max.bytes": 9})).int("max.message.bytes") == 9
+    assert topic.int("max.message.bytes") == 7
+    broker.change("message.max.bytes", 8)
+    assert topic.int("max.message.bytes") == 8
+    topic.own = {"max.message.bytes": 6}
+    assert topic.int("max.message.bytes") == 6
 
 
 def test_a_change_while_running_is_heard_and_can_be_taken_back() -> None:

@@ -20,8 +20,21 @@ from partita.broker.measuring import metrics as metrics_module
 from partita.broker.measuring.rebalances import Histogram
 from partita.metrics.moving_rate import MovingRate
 from partita.metrics.registry import Metrics, exported_name
+from partita.protocol.messages.alter_share_group_offsets import (
+    AlterShareGroupOffsetsRequest,
+    AlterShareOffsetsPartition,
+    AlterShareOffsetsTopic,
+)
 from partita.protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic
+from partita.protocol.messages.streams_group_heartbeat import (
+    StreamsGroupHeartbeatRequest,
+    StreamsSubtopology,
+    StreamsTopology,
+)
 from support.broker.raw import Raw
+from support.share.beats import share_beat
+from support.share.plane import ACCEPT, RELEASE, acquired
+from support.share.wire import WireMember
 
 KAFKA = json.loads((Path(__file__).parents[2] / "vectors" / "broker-metrics.json").read_text())
 OF_PARTITA = {"kafka_server_socket_server_metrics_connection_count"}
@@ -96,6 +109,56 @@ def test_groups_and_their_rebalances_are_counted(broker: Broker) -> None:
     assert of_groups == {"NumGroups": 1, "NumGroupsStable": 1, "NumGroupsEmpty": 0, "NumOffsets": 0}
     assert numbers["kafka_server_group_coordinator_metrics_group_completed_rebalance_count"] == 1
     assert numbers['kafka_server_group_coordinator_metrics_num_partitions{state="active"}'] == 50
+
+
+def test_share_groups_their_records_and_locks_are_counted(broker: Broker) -> None:
+    broker.create_topics({"t": 1})
+    rebalances = "kafka_server_group_coordinator_metrics_share_group_rebalance_count"
+    assert broker.metrics()[rebalances] == 0
+    with Raw(broker.port) as raw:
+        raw.find("g")
+        topic = AlterShareOffsetsTopic(topic_name="t", partitions=[AlterShareOffsetsPartition(start_offset=0)])
+        assert raw.ask(AlterShareGroupOffsetsRequest(group_id="g", topics=[topic]), 0).error_code == 0
+        assert share_beat(raw, "m", 0, ["t"]).error_code == 0
+        for _ in range(4):
+            broker.produce("t", "x", partition=0)
+        member = WireMember(raw, broker.run(lambda: broker.cluster.catalogue.by_name["t"].topic_id))
+        assert acquired(member.fetch(max_wait_ms=30_000)) == [(0, 3, 1)]
+        assert member.ack((0, 1, ACCEPT), (2, 2, RELEASE)) == 0
+        broker.control.advance_clock(ms=30_000)
+        numbers = broker.metrics()
+    own = 'group="g",topic="t",partition="0"}'
+    expected = {
+        'group_coordinator_metrics_share_group_count{state="stable"}': 1,
+        'group_coordinator_metrics_group_count{protocol="share"}': 1,
+        "group_coordinator_metrics_consumer_group_rebalance_count": 0,
+        'ShareSessionCache_Value{name="ShareSessionsCount"}': 1,
+        'ShareGroupMetrics_Count{name="RecordAcknowledgementsPerSec",ackType="Accept"}': 2,
+        'ShareGroupMetrics_Count{name="RecordAcknowledgementsPerSec",ackType="Release"}': 1,
+        f'SharePartitionMetrics_Value{{name="InFlightMessageCount",{own}': 2,
+        f'SharePartitionMetrics_Count{{name="AcquisitionLockTimeoutPerSec",{own}': 1,
+    }
+    assert {name: numbers[f"kafka_server_{name}"] for name in expected} == expected
+    assert numbers[f"kafka_partita_ShareGroups_lag{{{own}"] == 2
+    assert numbers[rebalances] > 0
+
+
+def test_streams_groups_are_counted_by_state(broker: Broker) -> None:
+    broker.create_topics({"in": 1})
+    with Raw(broker.port) as raw:
+        raw.find("g")
+        topology = StreamsTopology(subtopologies=[StreamsSubtopology(subtopology_id="0", source_topics=["in"])])
+        join = StreamsGroupHeartbeatRequest(
+            group_id="g", member_id="m", rebalance_timeout_ms=1_000, topology=topology, process_id="p", client_tags=[],
+            active_tasks=[], standby_tasks=[], warmup_tasks=[],
+        )  # fmt: skip
+        assert raw.ask(join, 0).error_code == 0
+        numbers = broker.metrics()
+    of_groups = "kafka_server_group_coordinator_metrics_"
+    states = ("empty", "notready", "assigning", "reconciling", "stable", "dead")
+    counts = {state: numbers[f'{of_groups}streams_group_count{{state="{state}"}}'] for state in states}
+    assert sum(counts.values()) == numbers[f'{of_groups}group_count{{protocol="streams"}}'] == 1
+    assert counts["empty"] == counts["dead"] == 0
 
 
 def test_rebalances_are_counted_by_cause_and_their_phases_as_histograms(broker: Broker) -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from partita.cli.groups.changes import Look, News, ToldChanges, seen_changes
+from partita.cli.groups.changes import LoggedChanges, Look, News, ToldChanges, seen_changes
+from partita.explain import Account, Sure, explain
+from partita.explain.facts import Assigned, Member
 
 HELD = {
     "member_id": "m-2", "client_id": "d", "group_instance_id": None, "client_host": "/h", "session_timeout_ms": 6000,
@@ -39,3 +41,25 @@ def test_a_broker_that_tells_its_rebalances_is_believed() -> None:
     (news,) = told.changes([{**NOTE, "generation": 4, "wall_ms": 5000}])
     assert news.text.startswith("generation 4"), "what was told before is not told again"
     assert told.changes([]) == []
+
+
+def test_a_change_is_explained_from_the_log_once_the_rebalance_is_over() -> None:
+    members = [Member(f"{name}-id", name) for name in "ab"]
+    log: list[Account] = list(explain([Assigned("g", 1_000, Sure.SEEN, 1, tuple(members))]))
+    both, one = {m.member_id: m.client_id for m in members}, {"a-id": "a"}
+    changes = LoggedChanges(lambda group: log)
+    assert changes.changes(None, Look("g", "Stable", both, 0), 5_000) == []
+    moving = Look("g", "PreparingRebalance", one, 0)
+    assert changes.changes(Look("g", "Stable", both, 0), moving, 6_000) == []
+    log += explain(
+        [Assigned("g", 1_000, Sure.SEEN, 1, tuple(members)), Assigned("g", 7_000, Sure.SEEN, 2, (members[0],))]
+    )[1:]
+    assert changes.changes(moving, Look("g", "Stable", one, 0), 8_000) == [
+        News(7_000, "g", "generation 2, 1 member: b is gone: it left or its session expired")
+    ]
+    assert changes.changes(Look("g", "Stable", one, 0), Look("g", "Stable", one, 9), 9_000) == []
+
+
+def test_without_the_log_a_change_itself_is_the_news() -> None:
+    before, after = Look("g", "Stable", {"m": "c"}, 0), Look("g", "Empty", {}, 0)
+    assert LoggedChanges(lambda group: []).changes(before, after, 5) == [News(5, "g", "c is gone, Stable -> Empty")]

@@ -122,3 +122,18 @@ def test_doctor_asks_for_no_cluster_unless_one_is_named(monkeypatch: pytest.Monk
     done = CliRunner().invoke(cli, ["doctor"])
     assert done.exit_code == 0, done.output
     assert "bootstrap" not in done.output
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        *(["migrate", "--within"], ["exporter", "--every"], ["top", "--every"], ["groups", "watch", "--every"]),
+        *(["groups", "trace", "g", "--seconds"], ["perf", "produce", "t", "--rate"], ["demo", "--rate"]),
+    ],
+    ids=" ".join,
+)
+def test_nan_is_no_number_of_seconds_or_records(words: list[str]) -> None:
+    """It is neither below nor above a bound, so what waits for its end would wait for ever."""
+    done = CliRunner().invoke(cli, [*words, "nan"])
+    assert done.exit_code == 2
+    assert "'nan' is not a number" in done.output

@@ -262,7 +262,11 @@ def expected_error(verb: Reaction, code: int, seen: Seen) -> bool:
     return True
 
 
-@pytest.mark.parametrize("row", REACTIONS)
+OF_CONSUMERS = [row for row in REACTIONS if not row.startswith("Share")]
+"""The rows of share consumers are played in test_share_core.py."""
+
+
+@pytest.mark.parametrize("row", OF_CONSUMERS)
 def test_every_code_leads_to_the_reaction_of_its_cell(row: str) -> None:
     wrong = []
     for code in CODES:
@@ -288,7 +292,7 @@ def test_a_member_moves_only_as_the_table_of_its_protocol_says(
     core = World({"t": 1}).consumer(group_id="g", group_protocol=protocol)._calls._core
     for before in moves:
         for after in MemberState:
-            member = Member(core.config, core.subscription, core.metadata.view)
+            member = Member(core.config, core.subscription, core.metadata.view, [])
             member.state = before
             if after is before or after in moves[before]:
                 member.move(after)

@@ -319,6 +319,20 @@ def test_arrow_decodes_text_and_json() -> None:
     assert next(iter(frame["value"])).startswith("{")
 
 
+def test_arrow_decodes_json_to_named_columns_and_names_the_record_that_does_not_fit() -> None:
+    world = World({"t": 1})
+    texts = (b'{"a": 1, "b": "x\\n", "more": [1]}', None, b'{"b": "y"}', b'{"a": "one"}')
+    world.append_batch("t", 0, build_batch([(0, None, text, ()) for text in texts]), 0, 3)
+    consumer = reading(world)
+    with pytest.raises(RecordDeserializationError, match="t-0 at offset 3") as caught:
+        consumer.poll_arrow(1, value="json", json_schema="a int, b string")
+    assert str(caught.value.__cause__) == "a is one, which is no int"
+    batch = consumer.poll_arrow(1, value="json", json_schema="b string")
+    assert batch.column("value").to_pylist() == [{"b": "x\n"}, None, {"b": "y"}, {"b": None}]
+    with pytest.raises(ValueError, match="the column a has the type strng"):
+        consumer.poll_arrow(0, value="json", json_schema="a strng")
+
+
 def test_arrow_says_which_column_is_no_text() -> None:
     world = World({"t": 1})
     world.append_batch("t", 0, build_batch([(0, None, b"\xff", ())]), 0, 0)

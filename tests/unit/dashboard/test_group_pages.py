@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import json
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
 import anyio
 import pytest
 
+from partita.admin.results import SubtopologyDescription, TasksDescription
 from partita.dashboard import app as application
 from partita.dashboard.site import STATIC
 from partita.dashboard.words import slug
@@ -43,6 +45,20 @@ def world() -> FakeCluster:
         world.look()
         world.pass_s(10)
     return world
+
+
+def test_a_streams_group_is_shown_with_topology_and_tasks(world: FakeCluster) -> None:
+    tasks = TasksDescription("<p>", "here:7000", {"0": [0, 1]}, {"1": [2]}, {})
+    running = replace(member("app", *ORDERS[:2]), epoch=3, tasks=tasks)
+    topology = (SubtopologyDescription("0", ["orders"], [], ["app-changelog"]),)
+    world.group("app", dict.fromkeys(ORDERS[:2], 900), [running])
+    world.look()
+    world.observed.groups["app"] = replace(world.observed.groups["app"], type="streams", topology=topology)
+    text = world.client().get("/groups/app").text
+    checked(text)
+    assert "active 0(0,1), standby 1(2); process &lt;p&gt; at here:7000" in text
+    assert "<li>subtopology 0 reads orders; keeps app-changelog</li>" in text
+    assert "streams group" in text
 
 
 def test_the_first_sentence_counts_what_needs_attention(world: FakeCluster) -> None:

@@ -43,10 +43,12 @@ def test_the_last_fifty_come_first_and_the_rest_by_links(partita_broker: Broker)
 
 @pytest.mark.partita(topics={"orders": 1})
 def test_what_does_not_exist_is_said_and_nothing_is_created(partita_broker: Broker) -> None:
-    with client_of(partita_broker, **{"default.api.timeout.ms": "500"}) as client:
-        for path in ("/topics/orders/7", "/topics/nothing/0", "/topics/orders/0?offset=-1"):
-            answer = client.get(path)
-            assert (answer.status_code, "no records</strong>" in answer.text) == (400, True), path
+    told = {"orders/7": "the cluster has no partition orders-7", "nothing/0": "the cluster has no partition nothing-0",
+            "orders/0?offset=-1": "an offset is a number"}  # fmt: skip
+    with client_of(partita_broker) as client:
+        for path, why in told.items():
+            answer = client.get(f"/topics/{path}")
+            assert (answer.status_code, "no records</strong>" in answer.text, why in answer.text) == (400, True, True)
     with Admin(bootstrap_servers=partita_broker.bootstrap) as admin:
         assert [topic.name for topic in admin.list_topics()] == ["orders"]
 

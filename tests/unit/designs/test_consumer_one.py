@@ -36,6 +36,22 @@ def settled(members: int, partitions: int, **world: int) -> World:
     return there
 
 
+def test_the_tree_of_a_group_names_each_node_its_session_and_its_data() -> None:
+    world = settled(2, 11)
+    sessions = [f"{world.members[name].session:#x}" for name in ("g_000", "g_001")]
+
+    def shown() -> list[str]:
+        read = nodes.tree(lambda request: world.model.ask(world.keeper, request, world.now_ms)[0])
+        return [" ".join(line.split()) for line in read]
+
+    owners = [f"/consumers/g/owners/t/{part} ephemeral {sessions[part > 5]} g_00{part // 6}-0" for part in range(11)]
+    assert [line for line in shown() if "owners/t/" in line] == owners, "in the order of their numbers"
+    assert "/consumers/g/offsets persistent" in shown()
+    world.crash("g_000")
+    world.run()
+    assert not [line for line in shown() if f" {sessions[0]} " in line]
+
+
 @pytest.mark.case("GC-W01")
 @pytest.mark.parametrize("seed", range(5))
 @pytest.mark.parametrize("partitions", [1, 24, 100])

@@ -124,7 +124,7 @@ def test_a_static_member_that_is_replaced_costs_no_rebalance() -> None:
     seen = last(before, generation(3, 30, member("w", 0, instance="w-1", member_id="w-new")))
     told = last(before, Replaced("g", at(30), Sure.TOLD, "w-1", "w-id", "w-new"))
     for account in (seen, told):
-        assert account.headline == "w-1 was restarted and took its old place without a rebalance."
+        assert account.headline == "A new process took the place of w-1 without a rebalance."
         assert (account.generation, account.previous_generation, account.moves) == (3, 3, ())
 
 

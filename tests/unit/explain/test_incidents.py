@@ -126,7 +126,7 @@ def last_one_left() -> Stage:
 
 EXPIRED = "worker-2 was silent for its session timeout of 45 s and was removed."
 PROBABLY = "worker-2 probably crashed, stood still or was cut off: it was silent for its session timeout of 45 s."
-STATIC = "w-1 was restarted and took its old place without a rebalance."
+STATIC = "A new process took the place of w-1 without a rebalance."
 WORDS = {
     killed: (EXPIRED, PROBABLY, "Nobody read orders-2 and orders-3 for 50 s", "session.timeout.ms (now 45 s)"),
     left: ("worker-2 left.", "worker-2 left.", "Nobody read orders-3, orders-4 and orders-5 for 2.9 s", ""),

@@ -8,13 +8,15 @@ from typing import Any
 
 import pytest
 
-from partita.explain import Account, Fact, Sure, What, explain, refusals_of
+from partita.explain import Account, Fact, Sure, What, asides_of, explain
 from partita.explain.account import Cause
 from partita.explain.advice import ADVICE
 from partita.explain.facts import (
     Assigned,
+    BeginSeen,
     Committed,
     CoordinatorLoaded,
+    Forgotten,
     Member,
     PartitionsCounted,
     Refused,
@@ -227,12 +229,82 @@ def test_a_downgraded_group_has_no_second_end() -> None:
     assert [fact.generation for fact in facts if isinstance(fact, Assigned)] == [3]
 
 
-def test_a_storm_of_a_kip_848_group_claims_no_session_and_advises_no_delay() -> None:
+def test_a_storm_of_a_kip_848_group_needs_a_known_session_and_advises_no_delay() -> None:
     members = [member(name) for name in "abcdef"]
-    account = last(*(incremental(i, 4 * i, *members[:i]) for i in range(1, 7)))
-    assert account.patterns[0].text == "6 rebalances came within 20 s"
+    steps = [incremental(i, 4 * i, *members[:i]) for i in range(1, 7)]
+    assert last(*steps).patterns == ()
+    known = [replace(step, members=tuple(members[: step.generation])) for step in steps]
+    account = last(*known)
+    assert account.patterns[0].text == "6 rebalances came within 20 s, which is less than one session timeout"
     assert "group.instance.id" in account.advice
     assert "initial.rebalance.delay" not in account.advice
+
+
+def test_a_conversion_within_one_generation_is_no_replacement_and_makes_no_storm() -> None:
+    up = [incremental(4, 0, A, B), seen(4, 1, A, B)]
+    account = last(*up)
+    assert account.headline == "The group changed to the classic protocol."
+    assert "Generation 4 has 2 members for 2 partitions: 0 moved, 2 stayed." in account.story
+    left = last(incremental(4, 0, A, B), seen(4, 1, member("a", 0, 1)))
+    assert left.headline.startswith("b is gone: it left or its session expired, and the group changed to the classic")
+    steps = [*up, *(seen(5 + i, 2 + i, A, *([B] if i % 2 else [])) for i in range(4))]
+    assert last(*steps).patterns == ()
+
+
+def test_an_epoch_that_was_passed_within_one_step_has_no_account() -> None:
+    joined = replace(incremental(4, 30, A, B), sure=Sure.TOLD, causes=(ToldCause(What.JOINED, "b-id"),))
+    passed = replace(incremental(3, 30.01, A), sure=Sure.SEEN)
+    assert [account.generation for account in explain([incremental(2, 0, A), joined, passed])] == [2, 4]
+
+
+def test_the_old_form_of_a_converted_group_is_forgotten_at_the_same_instant() -> None:
+    joined = last(incremental(3, 0, member("a", 0, 1)), Forgotten(GROUP, at(0), Sure.SEEN), incremental(4, 2, A, B))
+    assert joined.headline == "b joined."
+    deleted = last(seen(3, 0), Forgotten(GROUP, at(1), Sure.SEEN), seen(1, 2, A))
+    assert deleted.headline == "a joined: the group's first member."
+
+
+def test_a_member_that_fell_silent_long_after_its_last_commit_had_not_polled() -> None:
+    """librdkafka sends no leave when max.poll.interval.ms is over in a KIP-848 group; its session ends later."""
+    quick = [replace(m, session_timeout_ms=6_000, rebalance_timeout_ms=15_000) for m in (A, B)]
+    before = replace(incremental(4, 0), members=tuple(quick))
+    goes_on = commits(0, *every(0.5, 60))
+    silent = ToldCause(What.EXPIRED, "b-id", client_id="b")
+    gone = replace(before, at_ms=at(60), generation=5, members=(quick[0],), sure=Sure.TOLD, causes=(silent,))
+    late = last(before, *goes_on, *commits(1, *every(0.5, 38.5)), gone)
+    assert late.headline == "b probably did not poll for 15 s and left."
+    crashed = last(before, *goes_on, *commits(1, *every(0.5, 53.5)), gone)
+    assert crashed.headline == "b was silent for its session timeout of 6 s and was removed."
+
+
+def test_a_pattern_that_was_matched_again_is_the_topic_that_came_or_the_member_that_brought_it() -> None:
+    matched = ToldCause(What.SUBSCRIPTION_CHANGED, detail="regular expressions were matched")
+    more = [replace(m, topics=("orders", "more")) for m in (A, B)]
+    came = last(seen(1, 0, A, B), PartitionsCounted(at(5), "more", 1), told(2, 10, matched, members=more))
+    assert came.headline == "Topic more was created."
+    brought = (matched, ToldCause(What.JOINED, "b-id", client_id="b"))
+    joined = last(seen(1, 0, member("a", 0, 1)), told(2, 10, *brought, members=[A, B]))
+    assert joined.headline == "b joined."
+
+
+# -- two at once -------------------------------------------------------------------------------------------------------
+
+
+def test_partitions_added_while_a_member_was_dying_are_said_behind_its_end() -> None:
+    died = ToldCause(What.EXPIRED, "b-id", client_id="b")
+    facts = [seen(1, 0, A, B), told(2, 60, died, members=[member("a", 0, 1, 2)])]
+    assert "; " not in last(*facts).headline
+    assert last(*facts).headline.endswith("and was removed, and partitions were added: orders-2.")
+    counted = last(*facts, PartitionsCounted(at(30), "orders", 3))
+    assert [cause.sure for cause in counted.causes] == [Sure.TOLD, Sure.SEEN]
+
+
+def test_a_silence_of_both_time_outs_blames_neither() -> None:
+    close = [replace(m, rebalance_timeout_ms=46_000) for m in (A, B)]
+    quiet = [*commits(0, *every(5, 100)), *commits(1, *every(5, 52))]
+    account = last(seen(1, 0, *close), *quiet, seen(2, 100, close[0]))
+    assert account.headline == "b is gone: it left or its session expired."
+    assert "either may have run out" in account.story[1]
 
 
 # -- words -------------------------------------------------------------------------------------------------------------
@@ -287,6 +359,25 @@ def test_advice_about_the_assignor_is_given_once_and_after_the_cause_s_own() -> 
     assert "See whether the process of c crashed" in expired.advice
 
 
+# -- no rebalance ------------------------------------------------------------------------------------------------------
+
+
+def test_offsets_that_were_set_while_the_group_was_empty_are_said() -> None:
+    reset = Committed(GROUP, at(70), ("orders", 1), 0)
+    facts: list[Fact] = [seen(1, 0, A), *commits(1, 10, 20, 30), seen(2, 60), reset]
+    (text,) = asides_of(facts)
+    assert text.startswith("While the group had no members, its committed offsets were set at 16:01:10 UTC")
+    assert "(orders-1 from 20 to 0)" in text
+    assert asides_of([seen(1, 0, A), *commits(1, 10, 20, 30), reset]) == (), "a member may go back"
+
+
+def test_records_that_were_deleted_unread_are_counted() -> None:
+    facts: list[Fact] = [seen(1, 0, A), *commits(1, 10, 20), seen(2, 60)]
+    (text,) = asides_of([*facts, BeginSeen(at(90), ("orders", 1), 905)])
+    assert text.startswith("895 records of orders-1 that the group had not read are gone: it committed 10, and the log")
+    assert asides_of([*facts, BeginSeen(at(90), ("orders", 1), 10)]) == ()
+
+
 # -- refused members ---------------------------------------------------------------------------------------------------
 
 
@@ -299,14 +390,14 @@ def refused(
 def test_a_member_that_cannot_join_is_named_until_it_has_joined() -> None:
     detail = "it offers roundrobin, and the members have range in common"
     facts: list[Fact] = [seen(1, 0, A), *(refused("INCONSISTENT_GROUP_PROTOCOL", s, detail=detail) for s in (10, 20))]
-    assert refusals_of(facts) == (
+    assert asides_of(facts) == (
         f"w4 cannot join (INCONSISTENT_GROUP_PROTOCOL, at 16:00:20 UTC): {detail}. "
         "Give all members an assignor in common; to change it, list both for a while.",
     )
-    assert refusals_of([*facts, seen(2, 30, A, member("w4"))]) == ()
+    assert asides_of([*facts, seen(2, 30, A, member("w4"))]) == ()
 
 
 def test_two_processes_with_one_instance_id_are_named() -> None:
-    (text,) = refusals_of([refused("FENCED_INSTANCE_ID", 10, instance="box-2")])
+    (text,) = asides_of([refused("FENCED_INSTANCE_ID", 10, instance="box-2")])
     assert text.startswith("Two processes use the instance id box-2: the older one was alive and was fenced at ")
     assert text.endswith("Give every process its own group.instance.id.")

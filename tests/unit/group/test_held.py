@@ -42,7 +42,7 @@ def test_the_note_of_a_new_target_describes_the_members_of_a_consumer_group() ->
     world.join("b")
     told = [as_json(n) for step in world.steps for n in step.notes if isinstance(n, TargetComputed)]
     assert [len(m["partitions"]["t"]) for m in told[-1]["held"]] == [2, 2]
-    assert told[-1]["held"][0]["session_timeout_ms"] is None
+    assert told[-1]["held"][0]["session_timeout_ms"] == 45_000
 
 
 def test_only_the_latest_notes_keep_members() -> None:

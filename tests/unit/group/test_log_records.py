@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from partita.group.contract import Record
-from partita.group.records import consumer_log, log_records, share_log
+from partita.group.records import consumer_log, log_records, share_log, streams_log
 from partita.group.records.hard_state import HardState
 from partita.group.records.log_records import CommittedOffset
 from partita.group.records.replay_batch import read_batch
@@ -170,12 +170,12 @@ def test_a_group_record_cut_short_fails_the_load() -> None:
 
 def test_records_of_other_kinds_of_groups_are_passed_over() -> None:
     hard = HardState()
-    known = consumer_log.KINDS | share_log.KINDS | set(range(log_records.GROUP_KEY + 1))
-    others = [line for line in lines("group-log.jsonl") if line.get("key_id", 0) not in known]
-    for line in others:
-        value = None if line["value_hex"] is None else bytes.fromhex(line["value_hex"])
-        hard.replay(Record(bytes.fromhex(line["key_hex"]), value))
-    assert hard.skipped == len(others) > 50
+    known = consumer_log.KINDS | share_log.KINDS | streams_log.KINDS | set(range(log_records.GROUP_KEY + 1))
+    others = [kind for kind in range(40) if kind not in known]
+    for kind in others:
+        hard.replay(Record(kind.to_bytes(2, "big") + b"\0\1g", b"\0\0"))
+        hard.replay(Record(kind.to_bytes(2, "big") + b"\0\1g", None))
+    assert hard.skipped == 2 * len(others) > 30
     assert hard == HardState()
 
 

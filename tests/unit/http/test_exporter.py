@@ -19,8 +19,8 @@ from prometheus_client import Metric
 from prometheus_client.parser import text_string_to_metric_families
 
 from partita import Admin, AsyncConsumer, AsyncProducer, Broker, Consumer, Producer, serve_metrics
-from partita.dashboard.metrics import metrics_text
 from partita.http.exporter import joined
+from partita.observe.metrics import metrics_text
 from support.dashboard.world import FakeCluster, member
 
 MONITORING = Path(__file__).parents[3] / "docs" / "monitoring"
@@ -91,15 +91,16 @@ def test_the_page_of_each_blocking_client_and_of_the_broker(broker: Broker) -> N
     assert (sent.value, sent.labels["client_id"]) == (1, "p")
 
 
-def of_the_dashboard() -> str:
-    """The metrics of a dashboard that has seen one group rebalance."""
+def of_the_groups() -> str:
+    """The page of an exporter or a dashboard that has seen one group rebalance."""
     world = FakeCluster()
     for names in (["a"], ["a", "b"]):
         world.log("orders", 0, 100)
         world.group("billing", {("orders", 0): 90}, [member(name, ("orders", 0)) for name in names])
         world.look()
         world.pass_s(10)
-    return metrics_text(world.site().rows).decode()
+    world.observed.history.count_cause("billing", "session expired")
+    return metrics_text(world.observed)
 
 
 def test_every_metric_of_the_alerts_and_of_the_dashboard_exists(broker: Broker) -> None:
@@ -119,12 +120,14 @@ def test_every_metric_of_the_alerts_and_of_the_dashboard_exists(broker: Broker) 
         with serve_metrics(0, consumer, producer) as server:
             text = read(server.url)
     text += read(f"http://127.0.0.1:{broker.running.admin_port}/metrics")
-    text += of_the_dashboard()
+    text += of_the_groups()
     exported: dict[str, set[str]] = {}
+    labels: dict[str, set[str]] = {}
     for line in text.splitlines():
         if not line.startswith("#"):
-            name, _, labels = line.partition(" ")[0].partition("{")
-            exported.setdefault(name, {""}).update(re.findall(r'\bname="([^"]*)"', labels))
+            name, _, tags = line.rpartition(" ")[0].partition("{")
+            exported.setdefault(name, {""}).update(re.findall(r'\bname="([^"]*)"', tags))
+            labels.setdefault(name, set()).update(re.findall(r'(\w+)="', tags))
     for expression in asked:
         names = re.findall(r'\b((?:kafka|process|partita)_\w+)(?:\{(?:[^}]*?\bname="([^"]*)")?)?', expression)
         assert names or expression.startswith("up{"), expression
@@ -135,7 +138,29 @@ def test_every_metric_of_the_alerts_and_of_the_dashboard_exists(broker: Broker) 
         assert rule["annotations"].keys() == {"summary", "action"}
         assert rule["labels"]["severity"] in ("warning", "critical")
         assert rule["expr"].count("(") == rule["expr"].count(")")
+        asked_for = set(re.findall(r"\$labels\.(\w+)", "".join(rule["annotations"].values())))
+        assert asked_for <= {"instance", "job"} | {
+            label for name in labels for label in labels[name] if name in rule["expr"]
+        }
     assert len({rule["alert"] for rule in rules}) == len(rules)
+
+
+def test_every_rule_about_groups_is_raised_in_the_rules_own_tests() -> None:
+    """`promtool test rules` runs them; here only that none is forgotten, and each is once silent and once raised."""
+    (groups,) = (
+        group for group in yaml.safe_load((MONITORING / "alerts.yml").read_text())["groups"]
+        if group["name"] == "partita-groups"
+    )  # fmt: skip
+    silent, *raised = yaml.safe_load((MONITORING / "alerts_test.yml").read_text())["tests"]
+    expected = [
+        sample["labels"] for test in raised for one in test["promql_expr_test"] for sample in one["exp_samples"]
+    ]
+    alerts = [rule["alert"] for rule in groups["rules"]]
+    assert sorted(re.findall(r'alertname="(\w+)"', "".join(expected))) == sorted(alerts)
+    assert [one["alertname"] for one in silent["alert_rule_test"] if one["exp_alerts"] == []] == alerts
+    for test in (silent, *raised):
+        for series in test["input_series"]:
+            assert re.search(rf"\b{series['series'].partition('{')[0]}\b", str(groups)), series
 
 
 def test_asyncio_clients_are_served_beside_their_loop(broker: Broker) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from itertools import product
 
 import pytest
@@ -16,7 +15,7 @@ from partita.log.storage import MemoryStorage
 from partita.records.batch import build_marker, iter_batches, iter_records
 from support.log.logs import DIRECTORY, SMALL, at, install_compacted, open_log, pairs, text
 
-COMPACT = replace(SMALL, compact=True, delete=False, delete_retention_ms=1000)
+COMPACT = SMALL._replace(compact=True, delete=False, delete_retention_ms=1000)
 
 
 def write(log: PartitionLog, *records: tuple[str, str | None], ms: int = 0) -> None:
@@ -82,7 +81,7 @@ def test_the_last_segment_is_left_alone() -> None:
 
 
 def test_a_log_waits_until_enough_of_it_is_unclean() -> None:
-    log = open_log(config=replace(COMPACT, min_cleanable_dirty_ratio=0.5))
+    log = open_log(config=COMPACT._replace(min_cleanable_dirty_ratio=0.5))
     for i in range(40):
         write(log, (f"k{i}", "x"))
     assert plan_compaction(log, at(0)) is not None
@@ -93,7 +92,7 @@ def test_a_log_waits_until_enough_of_it_is_unclean() -> None:
 
 
 def test_min_compaction_lag_protects_young_records() -> None:
-    log = open_log(config=replace(COMPACT, min_compaction_lag_ms=500))
+    log = open_log(config=COMPACT._replace(min_compaction_lag_ms=500))
     for i in range(20):
         write(log, ("a", str(i)), ms=i)
     assert plan_compaction(log, at(100)) is None
@@ -173,7 +172,7 @@ def test_aborted_records_go_and_open_transactions_wait() -> None:
 def test_replaying_a_compacted_log_gives_the_same_state(writes: list[tuple[int, str | None]], cuts: list[int]) -> None:
     """S29 (b): whatever a compactor leaves at any moment, the last value of every key is the same."""
     storage = MemoryStorage()
-    log = open_log(storage, replace(COMPACT, segment_bytes=250))
+    log = open_log(storage, COMPACT._replace(segment_bytes=250))
     expected: dict[str, str | None] = {}
     for i, (key, value) in enumerate(writes):
         write(log, (f"k{key}", value), ms=i * 700)
@@ -192,7 +191,7 @@ def test_every_subset_of_finished_groups_replays_to_the_same_state() -> None:
     """S29 (b), BM-058: a compactor may have replaced any prefix of the groups when a reader comes by."""
     for count, first in product(range(6), ("x", None)):
         storage = MemoryStorage()
-        log = open_log(storage, replace(COMPACT, segment_bytes=160))
+        log = open_log(storage, COMPACT._replace(segment_bytes=160))
         write(log, ("a", first))
         for i in range(12):
             write(log, (f"k{i % 3}", None if i == 7 else str(i)))
@@ -217,7 +216,7 @@ def test_rounds_that_keep_few_keys_end_as_one_that_keeps_all(
     written: list[tuple[str, str | None]], later: list[tuple[str, str | None]], room: int, segment_bytes: int
 ) -> None:
     """All keys of a log were kept in memory: a topic of many distinct or long ones could take all there is."""
-    config = replace(COMPACT, segment_bytes=segment_bytes)
+    config = COMPACT._replace(segment_bytes=segment_bytes)
     found = []
     for limit in (1 << 30, room):
         with pytest.MonkeyPatch.context() as patch:
@@ -240,7 +239,7 @@ def test_rounds_that_keep_few_keys_end_as_one_that_keeps_all(
 
 def test_what_is_behind_the_last_noted_key_stays_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(compaction, "KEYS_BYTES_MAX", 2 * 101)
-    log = open_log(config=replace(COMPACT, segment_bytes=100_000))
+    log = open_log(config=COMPACT._replace(segment_bytes=100_000))
     for i in range(6):
         write(log, (f"{i % 3}", f"v{i}"))
     assert compact(log)
@@ -255,7 +254,7 @@ def test_what_is_behind_the_last_noted_key_stays_as_it_is(monkeypatch: pytest.Mo
 def test_a_tombstone_behind_the_last_noted_key_is_not_counted_as_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     """Its time to go begins when older values of its key are gone, not before."""
     monkeypatch.setattr(compaction, "KEYS_BYTES_MAX", 1)
-    log = open_log(config=replace(COMPACT, segment_bytes=100_000, delete_retention_ms=10))
+    log = open_log(config=COMPACT._replace(segment_bytes=100_000, delete_retention_ms=10))
     for record in (("k", "old"), ("other", "v"), ("k", None)):
         write(log, record)
     before = bytes(log.read(2, 1 << 20))

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import contextlib
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import partial
 from random import Random
 
 import pytest
@@ -32,7 +34,7 @@ class Promises:
 
 def work(storage: FaultyStorage, promises: Promises, durability: Durability, *, compacted: bool) -> None:
     """Appends, syncs, rolls, an epoch change, deleted records, retention or compaction, a clean stop."""
-    config = replace(CONFIG, compact=compacted, delete=not compacted, delete_retention_ms=0)
+    config = CONFIG._replace(compact=compacted, delete=not compacted, delete_retention_ms=0)
     log = open_log(storage, config, durability)
     for i in range(14):
         key, value = f"k{i % 3}", None if compacted and i == 9 else f"v{i}"
@@ -50,11 +52,7 @@ def work(storage: FaultyStorage, promises: Promises, durability: Durability, *, 
 
 def _tidy_up(log: PartitionLog, promises: Promises, *, compacted: bool) -> None:
     if compacted:
-        plan = plan_compaction(log, at(10), force=True)
-        assert plan is not None
-        log.flush(at(10))
-        plan.run()
-        install_compacted(log, plan)
+        compact(log)
     else:
         log.delete_records_before(5)
         log.flush(at(10))
@@ -131,7 +129,7 @@ def test_compaction_survives_a_crash_at_each_step(model: CrashModel) -> None:
         storage.crash_at = at_operation
         with pytest.raises(SimulatedCrash):
             work(storage, promises, Durability.SYNC, compacted=True)
-        log = recovered(storage.after_crash(model, choose), replace(CONFIG, compact=True), Durability.SYNC)
+        log = recovered(storage.after_crash(model, choose), CONFIG._replace(compact=True), Durability.SYNC)
         replayed: dict[str, str | None] = {}
         for offset, value in served(log):
             replayed[f"k{offset % 3}"] = value
@@ -140,6 +138,84 @@ def test_compaction_survives_a_crash_at_each_step(model: CrashModel) -> None:
             durable[f"k{offset % 3}"] = value or None
         assert log.log_end_offset >= promises.acknowledged
         assert {k: v for k, v in replayed.items() if v} == {k: v for k, v in durable.items() if v}
+
+
+class NarrowDisk(FaultyStorage):
+    """A disk that has no room, or no file descriptor, for the operation `refused`, whatever it is."""
+
+    refused = 0
+
+    def step(self, what: str, name: str, *, room_for: int = 0) -> None:
+        if self.operations + 1 == self.refused:
+            self.operations += 1
+            raise StorageFull(f"{name}: no room to {what}")
+        super().step(what, name, room_for=room_for)
+
+    def refuse(self, number: int, then: Callable[[], object]) -> bool:
+        """Run this with its operation of this number (from 1) refused; whether it got there."""
+        last, self.refused = self.operations + number, self.operations + number
+        with contextlib.suppress(StorageFull):
+            then()
+        self.refused = 0
+        return self.operations >= last
+
+
+@pytest.mark.parametrize("goes_on", [False, True], ids=["then a crash", "then more compactions"])
+def test_a_compaction_that_a_full_disk_stops_at_any_step_loses_nothing(*, goes_on: bool) -> None:
+    """D8, D11: a swap half done is finished before anything else, by the next compaction or the next start.
+
+    The second segment becomes empty, and the first ends with a gap, which must not look like a lost end.
+    """
+    config = CONFIG._replace(compact=True, delete=False, delete_retention_ms=0)
+    choose, stopped = Random("full").randrange, 0
+    for first in range(1, 60):
+        disk = NarrowDisk()
+        log, promised = open_log(disk, config, Durability.SYNC), Newest()
+        for i in range(12):
+            promised.write(log, "kept" if i == 0 else f"k{i % 2}", i)
+        log.roll(at(12))
+        log.flush(at(12))
+        stopped += disk.refuse(first, partial(compact, log))
+        promised.check(log)
+        if goes_on:
+            for i in range(12, 20):
+                promised.write(log, "late" if i == 12 else f"k{i % 2}", i)
+            log.flush(at(20))
+            disk.refuse(1 + choose(20), partial(compact, log))
+            promised.check(log)
+            compact(log)
+            promised.check(log)
+            assert not [name for name in disk.list(DIRECTORY) if name.endswith(".swap")]
+        for model in MODELS:
+            again = NarrowDisk(disk.after_crash(model, choose).live)
+            again.refuse(1 + choose(12), partial(recovered, again, config, Durability.SYNC))
+            after = recovered(again, config, Durability.SYNC)
+            promised.check(after)
+            compact(after)
+            promised.check(after)
+    assert 10 < stopped < 59, "every step was refused"
+
+
+class Newest:
+    """The newest value of each key that was written."""
+
+    def __init__(self) -> None:
+        self.of: dict[str, tuple[int, str]] = {}
+
+    def write(self, log: PartitionLog, key: str, number: int) -> None:
+        self.of[key] = (log.append(pairs((key, f"v{number}")), 0, at(number)).base_offset, f"v{number}")
+
+    def check(self, log: PartitionLog) -> None:
+        found = dict(served(log))
+        assert [found.get(offset) for offset, _ in self.of.values()] == [value for _, value in self.of.values()]
+
+
+def compact(log: PartitionLog) -> None:
+    plan = plan_compaction(log, at(20), force=True)
+    if plan is not None:
+        log.flush(at(20))
+        plan.run()
+        install_compacted(log, plan)
 
 
 def test_a_failed_sync_ends_the_log() -> None:
@@ -230,7 +306,7 @@ def test_a_reader_of_the_lost_tail_learns_of_the_cut() -> None:
 
 def test_a_directory_without_any_segment_never_gives_an_offset_twice() -> None:
     storage = FaultyStorage()
-    log = open_log(storage, replace(CONFIG, retention_bytes=0))
+    log = open_log(storage, CONFIG._replace(retention_bytes=0))
     for i in range(9):
         log.append(pairs(("k", str(i))), 0, at(i))
     log.delete_old_segments(at(9))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -14,7 +13,7 @@ from partita.log.storage import MemoryStorage
 from partita.records.batch import ABORT, COMMIT, build_marker, iter_batches, iter_records
 from support.log.logs import SMALL, at, install_compacted, open_log, pairs
 
-COMPACT = replace(SMALL, compact=True, delete=False, delete_retention_ms=1000)
+COMPACT = SMALL._replace(compact=True, delete=False, delete_retention_ms=1000)
 
 
 def put(log: PartitionLog, key: str, value: str, producer: int = 5, epoch: int = 0, sequence: int = 0) -> None:
@@ -197,7 +196,7 @@ def test_nothing_at_or_above_an_open_transaction_is_touched() -> None:
 
 @pytest.mark.case("TX-J11")
 def test_a_reader_of_the_first_of_many_segments_learns_of_the_abort_in_the_last_one() -> None:
-    log = open_log(MemoryStorage(), replace(SMALL, segment_bytes=200))
+    log = open_log(MemoryStorage(), SMALL._replace(segment_bytes=200))
     for sequence in range(20):
         put(log, "a", f"aborted {sequence}", sequence=sequence)
     end(log, ABORT)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
 from partita.log.log_config import Durability, LogConfig
@@ -84,7 +82,7 @@ def test_offsets_outside_the_log_are_refused(offset: int) -> None:
 
 
 def test_log_append_time_is_stamped_and_answered() -> None:
-    log = open_log(config=replace(SMALL, log_append_time=True))
+    log = open_log(config=SMALL._replace(log_append_time=True))
     appended = log.append(batch("a", "b"), 0, at(77))
     assert appended.log_append_time_ms == at(77).wall_ms
     header, _ = next(iter_batches(log.read(0, 1000)))
@@ -169,7 +167,7 @@ def test_segments_roll_by_time() -> None:
 
 
 def test_retention_by_size_keeps_at_least_what_is_asked() -> None:
-    log = open_log(config=replace(SMALL, retention_bytes=1000))
+    log = open_log(config=SMALL._replace(retention_bytes=1000))
     fill(log, 40)
     log.delete_old_segments(at(40))
     assert 1000 <= log.size_in_bytes < 1000 + SMALL.segment_bytes
@@ -178,7 +176,7 @@ def test_retention_by_size_keeps_at_least_what_is_asked() -> None:
 
 
 def test_retention_by_time_deletes_even_the_last_segment() -> None:
-    log = open_log(config=replace(SMALL, retention_ms=10_000))
+    log = open_log(config=SMALL._replace(retention_ms=10_000))
     fill(log, 20)
     assert log.delete_old_segments(at(9_000)) == 0
     assert log.delete_old_segments(at(60_000)) > 0
@@ -191,7 +189,7 @@ def test_a_timestamp_from_the_future_does_not_keep_a_segment_for_ever() -> None:
     from partita.records.batch import build_batch
 
     for stamp in (2**63 - 1, -5):
-        log = open_log(config=replace(SMALL, retention_ms=1000))
+        log = open_log(config=SMALL._replace(retention_ms=1000))
         log.append(build_batch([(stamp, None, b"x", ())]), 0, at(0))
         assert log.delete_old_segments(at(900)) == 0
         assert log.delete_old_segments(at(1100)) == 1
@@ -228,7 +226,7 @@ def test_after_a_crash_a_log_begins_at_its_end() -> None:
 
 
 def test_compacted_topics_are_not_deleted_by_age() -> None:
-    log = open_log(config=replace(SMALL, delete=False, compact=True, retention_ms=1))
+    log = open_log(config=SMALL._replace(delete=False, compact=True, retention_ms=1))
     fill(log, 30)
     assert log.delete_old_segments(at(10**9)) == 0
 

@@ -85,3 +85,18 @@ def test_readers_wait_for_what_is_newer_than_what_they_have() -> None:
         return [observed.version]
 
     assert asyncio.run(story()) == [2]
+
+
+def test_a_waiting_reader_can_be_cancelled_beside_a_change() -> None:
+    """Or a command that is stopped just then would never end."""
+
+    async def story() -> bool:
+        observed = Observed("broker:9092")
+        waiting = asyncio.ensure_future(observed.wait_for_change(0, 60))
+        await asyncio.sleep(0)
+        observed.publish(1)
+        waiting.cancel()
+        await asyncio.gather(waiting, return_exceptions=True)
+        return waiting.cancelled()
+
+    assert asyncio.run(story())

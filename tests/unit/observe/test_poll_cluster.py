@@ -9,8 +9,10 @@ from time import process_time
 import pytest
 
 from partita import Admin, Broker, Producer
+from partita.observe import batched
 from partita.observe.observed import Observed
 from partita.observe.poll_cluster import ClusterPoller
+from support.broker.streams_application import StreamsApplication
 
 
 def looked(broker: Broker, *steps: Callable[[], object], options: dict[str, object] | None = None) -> Observed:
@@ -88,6 +90,19 @@ def test_a_group_of_the_new_protocol_is_described_with_its_epoch(partita_broker:
     assert group.members[0].partitions == (("orders", 0), ("orders", 1))
 
 
+@pytest.mark.partita(topics={"words": 2}, group_streams_initial_rebalance_delay_ms=0)
+def test_a_streams_group_is_seen_with_what_its_tasks_read(partita_broker: Broker) -> None:
+    StreamsApplication(partita_broker.bootstrap, "app", "words").join()
+    seen = looked(partita_broker)
+    group, (member,) = seen.groups["app"], seen.groups["app"].members
+    assert (group.type, group.state, group.error) == ("streams", "Stable", None)
+    assert [sub.text for sub in group.topology] == ["subtopology 0 reads words; keeps app-changelog"]
+    assert member.partitions == (("words", 0), ("words", 1))
+    assert member.tasks is not None
+    assert (member.tasks.text, member.tasks.process_id) == ("active 0(0,1)", "process-1")
+    assert {commit.partition: commit.offset for commit in group.commits} == {0: 1, 1: 1}
+
+
 @pytest.mark.partita(nodes=2, topics={"orders": 6})
 def test_a_partition_that_fails_takes_nothing_else_with_it(partita_broker: Broker) -> None:
     """Design of the dashboard, section 3: one bad partition never blanks a page."""
@@ -124,6 +139,42 @@ def test_a_node_that_does_not_answer_greys_its_own_rows(partita_broker: Broker) 
     assert all(log.end is not None for log in seen.logs.values()), "what was seen before is still there"
     assert (seen.nodes[1].error, seen.trouble) == (None, None)
     assert seen.nodes[2].error
+
+
+@pytest.mark.partita(nodes=2, topics={"orders": 6})
+def test_a_node_that_hangs_is_waited_for_once_in_a_look(
+    partita_broker: Broker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(batched, "ANSWER_WITHIN_S", 0.3)
+    with Admin(bootstrap_servers=partita_broker.bootstrap) as admin:
+        for number in range(12):
+            admin.alter_group_offsets(f"g{number}", {("orders", part): 0 for part in range(6)})
+    control = partita_broker.control
+    faults = [control.hold(api, node=2) for api in ("ListOffsets", "ListGroups", "DescribeGroups", "ListTransactions")]
+    seen = looked(partita_broker, lambda: partita_broker.produce("orders", b"x", partition=0))
+    assert [fault.hits for fault in faults] == [2, 0, 0, 0], "one for each of two looks"
+    assert "did not answer within" in (seen.nodes[2].error or "")
+    assert seen.nodes[1].error is None
+    served = [group for group in seen.groups.values() if group.error is None]
+    assert {group.coordinator for group in served} == {1}
+    for fault in faults:
+        fault.clear()
+
+
+@pytest.mark.partita(topics={"orders": 1})
+def test_groups_that_are_not_wanted_are_not_asked_about(partita_broker: Broker) -> None:
+    async def story() -> Observed:
+        observed = Observed(partita_broker.bootstrap)
+        options = {"bootstrap.servers": partita_broker.bootstrap}
+        poller = ClusterPoller(options, observed, wants=lambda group_id: group_id.startswith("billing"))
+        await poller.look()
+        await poller.close()
+        return observed
+
+    with Admin(bootstrap_servers=partita_broker.bootstrap) as admin:
+        for name in ("billing-eu", "shipping"):
+            admin.alter_group_offsets(name, {("orders", 0): 0})
+    assert list(asyncio.run(story()).groups) == ["billing-eu"]
 
 
 @pytest.mark.partita(topics={"orders": 1})

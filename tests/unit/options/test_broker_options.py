@@ -1,4 +1,4 @@
-"""Every option of the broker and of topics that docs/broker-options.md lists in its tables changes what is seen.
+"""Every option of the broker and of topics that docs/broker-options.md lists in its lists changes what is seen.
 
 Sources, 003 rows 6 and 10: a mark that was wrong, and a setting that nothing read. A probe is a small program; what it
 returns with the option changed differs from what it returns without.
@@ -17,22 +17,27 @@ from partita import Broker
 from partita.broker.config import BROKER_OPTIONS, TOPIC_OPTIONS, TopicConfig, parse
 from partita.broker.storage.data_dir import DiskStore
 from partita.broker.storage.store import Store
+from partita.broker.topics.catalogue import OFFSETS_TOPIC
 from partita.log.log_config import Durability
 from partita.now import Now
 from partita.protocol.messages.delete_topics import DeleteTopicsRequest
 from partita.protocol.messages.fetch import FetchResponse
+from partita.protocol.messages.get_telemetry_subscriptions import GetTelemetrySubscriptionsRequest
 from partita.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic, MetadataResponse
+from partita.protocol.messages.push_telemetry import PushTelemetryRequest
 from partita.records.batch import iter_batches
 from partita.records.builder import build_batch
 from partita.records.header import HEADER_SIZE, seal
 from support.broker.consumer_groups import CONSUMER_GROUPS
 from support.broker.data_plane import DataPlane, data_plane, fetch_request
 from support.broker.options_page import honoured, is_of_security
+from support.broker.otlp import field
 from support.broker.raw import Raw, commit_request, join_request
 from support.broker.shard_world import error_of, shard_world
 from support.broker.transaction_probes import TRANSACTIONS
+from support.group.streams_probes import STREAMS
 from support.log.logs import pairs
-from support.share.leader_probes import LEADERS
+from support.share.leader_probes import LEADERS, letters_allowed
 from support.share.probes import SHARES
 
 Given = dict[str, object]
@@ -325,7 +330,7 @@ def offsets_topic(read: Callable[[TopicConfig], object]) -> Probe:
 
     def probe(given: Given) -> object:
         with data_plane(nodes=3, **underscored(given)) as plane:
-            topic = plane.cluster.ensure_offsets_topic()
+            topic = plane.cluster.ensure_state_topic(OFFSETS_TOPIC)
             if topic is None:
                 return None
             return len(topic.partitions), len(topic.partitions[0].replicas), read(topic.config)
@@ -396,6 +401,14 @@ def answers_a_request(raw: Raw) -> bool:
         return bool(raw.ask(MetadataRequest(topics=[]), 1).brokers)
     except (EOFError, OSError):
         return False
+
+
+def push_limit(given: Given) -> object:
+    with Broker(given) as broker, Raw(broker.port) as raw:
+        asked = raw.ask(GetTelemetrySubscriptionsRequest(), 0)
+        wanted = {"client_instance_id": asked.client_instance_id, "subscription_id": asked.subscription_id}
+        pushed = raw.ask(PushTelemetryRequest(**wanted, metrics=field(9, "unknown")), 0)
+        return asked.telemetry_max_bytes, pushed.error_code
 
 
 def large_request(given: Given) -> object:
@@ -478,15 +491,18 @@ BROKER: dict[str, tuple[object, Probe]] = {
     "num.partitions": (3, new_topic),
     "socket.request.max.bytes": (1_000_000, large_request),
     "super.users": ("User:ANONYMOUS", described_by_nobody),
+    "telemetry.max.bytes": (5, push_limit),
     **GROUP,
     **CONSUMER_GROUPS,
     **LEADERS,
     **SHARES,
+    **STREAMS,
     **LOG,
     **TRANSACTIONS,
 }
 OF_TOPICS = {TOPIC_OPTIONS[name].synonym: name for name in TOPIC_OPTIONS if TOPIC_OPTIONS[name].synonym}
 TOPIC: dict[str, tuple[object, Probe]] = {
+    "errors.deadletterqueue.group.enable": (True, letters_allowed),
     "internal.segment.bytes": (1_000, segments(batches=3, wait_ms=0, size=600)),
     **{OF_TOPICS[name]: shown for name, shown in LOG.items() if name in OF_TOPICS},
 }

@@ -14,7 +14,7 @@ import pytest
 from partita.admin.client import AsyncAdmin
 from partita.admin.config import admin_config
 from partita.consumer.config import ConsumerConfig
-from partita.consumer.shell import driver as consumer_driver
+from partita.consumer.shell import client_driver as consumer_driver
 from partita.consumer.shell.metrics import ConsumerMetrics
 from partita.metrics.registry import How, Metrics, Row
 from partita.net.cluster import Cluster

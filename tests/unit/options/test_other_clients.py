@@ -16,7 +16,7 @@ from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer
 
 from partita.admin.config import OPTIONS as ADMIN
 from partita.consumer.config import OPTIONS as CONSUMER
-from partita.options import ELSEWHERE, ConfigError, Option, check_options
+from partita.options import ConfigError, Option, check_options, elsewhere
 from partita.producer.config import OPTIONS as PRODUCER
 from support.every_case import every_case
 
@@ -49,7 +49,7 @@ def names_of(table: Iterable[Option]) -> set[str]:
 
 def without_an_answer(names: Iterable[str], table: Iterable[Option]) -> list[str]:
     """Those that the client neither takes nor answers; a guess by likeness is no answer."""
-    taken = names_of(table) | ELSEWHERE.keys()
+    taken = names_of(table) | elsewhere().keys()
     return sorted(name for name in names if name.replace(".", "_") not in taken)
 
 
@@ -74,9 +74,9 @@ def test_kafka_python(role: str, client: type[KafkaConsumer]) -> None:
     assert without_an_answer(client.DEFAULT_CONFIG, TABLES[role]) == []
 
 
-@every_case("name", sorted(ELSEWHERE))
+@every_case("name", sorted(elsewhere()))
 def test_an_answer_names_options_that_exist(name: str) -> None:
-    named = set(re.findall(r"'([a-z0-9_]+_[a-z0-9_]+|acks|retries)'", ELSEWHERE[name]))
+    named = set(re.findall(r"'([a-z0-9_]+_[a-z0-9_]+|acks|retries)'", elsewhere()[name]))
     assert named - {"consistent_random"} <= set().union(*map(names_of, TABLES.values()))
 
 

@@ -6,6 +6,7 @@ from typing import Any
 
 from partita.protocol.messages import consumer_group_log as consumer
 from partita.protocol.messages import share_group_log as share
+from partita.protocol.messages import streams_group_log as streams
 from partita.protocol.messages.group_log import (
     GroupMetadataKey,
     GroupMetadataValue,
@@ -35,6 +36,12 @@ for key, value in (
     (share.ShareGroupTargetAssignmentMemberKey, share.ShareGroupTargetAssignmentMemberValue),
     (share.ShareGroupCurrentMemberAssignmentKey, share.ShareGroupCurrentMemberAssignmentValue),
     (share.ShareGroupStatePartitionMetadataKey, share.ShareGroupStatePartitionMetadataValue),
+    (streams.StreamsGroupMetadataKey, streams.StreamsGroupMetadataValue),
+    (streams.StreamsGroupMemberMetadataKey, streams.StreamsGroupMemberMetadataValue),
+    (streams.StreamsGroupTargetAssignmentMetadataKey, streams.StreamsGroupTargetAssignmentMetadataValue),
+    (streams.StreamsGroupTargetAssignmentMemberKey, streams.StreamsGroupTargetAssignmentMemberValue),
+    (streams.StreamsGroupCurrentMemberAssignmentKey, streams.StreamsGroupCurrentMemberAssignmentValue),
+    (streams.StreamsGroupTopologyKey, streams.StreamsGroupTopologyValue),
 ):
     KEYS[key.MIN_VERSION], VALUES[key.MIN_VERSION] = key, value
 

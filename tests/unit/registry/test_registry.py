@@ -103,7 +103,7 @@ def test_bytes_without_a_frame_are_named(folder: FolderRegistry, data: bytes, me
         RegistryDeserializer(folder).deserialize("t", (), data)
 
 
-@pytest.mark.parametrize("data", [b"\x80", b"\xff\xff\xff\xff\xff\xff", b"\x03", b"\xd2\x01", b"\x04\x02"])
+@pytest.mark.parametrize("data", [b"\x80", b"\xff\xff\xff\xff\xff\xff", b"\x03", b"\xd2\x01", b"\x04\x02", b"\x02\x01"])
 def test_damaged_message_indexes_are_refused(data: bytes) -> None:
     with pytest.raises(RegistryError, match=r"cut short|cannot be"):
         decode_indexes(data)

@@ -148,10 +148,24 @@ def test_principals_are_exact_or_everybody() -> None:
 @pytest.mark.case("SE-J08", "SE-J20")
 def test_the_host_of_an_acl_is_one_address_in_any_spelling() -> None:
     assert may(authorizer_of(acl(host=HERE)), Operation.READ)
-    for host in ("127.0.0.2", "localhost", "127.0.0.0/8"):
+    for host in ("127.0.0.2", "localhost", "126.0.0.0/8"):
         assert not may(authorizer_of(acl(host=host)), Operation.READ)
     for host in ("::1", "0:0:0:0:0:0:0:1"):
         assert may(authorizer_of(acl(host=host)), Operation.READ, host="::1")
+
+
+@pytest.mark.case("SE-J08")
+def test_the_host_of_an_acl_may_be_a_network() -> None:
+    """Since Kafka 4.4.0."""
+    for network in ("127.0.0.0/8", "127.9.9.9/8", "0.0.0.0/0", "127.0.0.1/32"):
+        assert may(authorizer_of(acl(host=network)), Operation.READ)
+        assert authorizer_of(acl(host=network)).allows_some("User:alice", HERE, Operation.READ, TOPIC)
+        assert not may(authorizer_of(acl(), acl(host=network, permission=DENY)), Operation.READ)
+        assert not may(authorizer_of(acl(host=network)), Operation.READ, host="::1")
+    for network in ("127.0.0.0/33", "127.0.0.0/255.0.0.0", "127.0.0.0/", "/8", "localhost/8", "fe80::/10", "127/8"):
+        assert not may(authorizer_of(acl(host=network)), Operation.READ)
+    assert may(authorizer_of(acl(host="fe80::/10")), Operation.READ, host="fe80::1%eth0")
+    assert not may(authorizer_of(acl(host="fe80::/10")), Operation.READ, host="a unix socket")
 
 
 @pytest.mark.case("SE-J09", "SE-J10", "SE-J11", "SE-J13", "SE-J16")

@@ -32,6 +32,17 @@ def states(of: SharePartition) -> list[tuple[int, int, int, int]]:
     return [(run.first, run.last, int(run.state), run.delivery_count) for b in of.flight.batches for run in b.runs]
 
 
+def test_a_lock_that_ends_while_its_acknowledgement_is_stored_asks_for_no_timer() -> None:
+    """Its end would be due at once, again and again, until the write has ended."""
+    one = partition()
+    acquire(one)
+    write = verdict(one, 0, 9, ACCEPT)
+    assert one.expire(1_000) is None
+    assert one.next_deadline_ms is None
+    one.refused(write)
+    assert one.next_deadline_ms == 1_000
+
+
 @pytest.mark.case("SG-F15")
 def test_a_refused_write_leaves_the_records_with_the_member() -> None:
     one = partition()
@@ -135,6 +146,12 @@ def test_gaps_in_the_stored_state_are_acquired_and_hold_the_start_back() -> None
     assert acquire(one, log=[LogBatch(10, 14)]) == [Acquired(10, 14, 1)]
     one.stored(verdict(one, 10, 10, ACCEPT))
     assert one.flight.start == 11
+
+
+def test_a_log_batch_around_the_start_is_not_given_again_below_it() -> None:
+    one = partition(stored=Stored(5, (StateBatch(6, 6, 2, 1),)))
+    assert acquire(one, log=[LogBatch(0, 5)]) == [Acquired(5, 5, 1)]
+    assert (one.flight.start, one.next_fetch_offset) == (5, 7)
 
 
 @pytest.mark.case("SG-L01")

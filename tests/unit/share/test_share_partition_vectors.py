@@ -146,7 +146,7 @@ def first_difference(history: dict[str, Any]) -> str | None:
     return None
 
 
-@pytest.mark.case(*[f"SG-E{number}" for number in range(24, 100)], "SG-F18")
+@pytest.mark.case("SG-E24", *[f"SG-E{number}" for number in range(25, 100)], "SG-F18")
 def test_every_history_is_kafkas() -> None:
     with gzip.open(VECTORS / "share-partition.jsonl.gz", "rt") as lines:
         histories = [json.loads(line) for line in lines]

@@ -29,6 +29,10 @@ from partita.protocol.messages.offset_delete import (
 )
 from partita.protocol.messages.offset_fetch import OffsetFetchRequestGroup, OffsetFetchRequestTopics
 from partita.sim.rules.rule import RuleBroken
+from partita.sim.rules.watch import Court as Facts
+from partita.sim.rules.watch import Watch
+from partita.sim.shell.group_shards import Recorder
+from partita.sim.world.world import Trace, World
 from support.sim.court import RETENTION_MS, Court
 
 KEPT = "kept"
@@ -95,6 +99,21 @@ def test_a_right_history_breaks_nothing() -> None:
     books.pass_time(2_000)
     assert books.read().topics[0].partitions[0].committed_offset == -1
     assert not books.offsets.overdue(books.coordinator, books.clock.now().wall_ms)
+
+
+def test_a_topic_deleted_again_before_its_offsets_are_forgotten_ends_the_commits_between() -> None:
+    books, world = Books(), World(0, Trace())
+    watch = Watch(world, KEPT, books.config, Facts(eager=True, is_classic=True))
+    watch.offsets = books.offsets
+    recorder = Recorder(world, watch, books.config, {}, solve_ms=0)
+    for offset in (5, 6):
+        books.commit(offset)
+        recorder.deleted("z")
+        books.take(books.coordinator.on_topics_deleted(("z",), books.clock.now()), "z")
+        assert books.read().topics[0].partitions[0].committed_offset == -1
+    recorder.forgotten("z")
+    recorder.raise_broken()
+    breaks("S20", partial(books.read, committed_offset=6, committed_leader_epoch=3, metadata="m"))
 
 
 @pytest.mark.parametrize("wrong", [{"committed_offset": 5}, {"committed_offset": -1}, {"committed_offset": 99}])

@@ -11,6 +11,8 @@ from partita.spark.planning.starts import SourceError
 from partita.spark.settings.options import parse_source
 from support.spark.cluster import MemoryCluster
 
+NOW_MS = 195
+
 
 @pytest.fixture
 def cluster() -> MemoryCluster:
@@ -24,7 +26,10 @@ def plan(cluster: MemoryCluster, **options: str) -> list[tuple[str, int, int, in
     given = {"kafka.bootstrap.servers": "h:1"} | (
         {} if {"assign", "subscribePattern"} & options.keys() else {"subscribe": "a"}
     )
-    return [(t.topic, t.partition, t.begin, t.end) for t in plan_batch(parse_source(given | options), cluster)]
+    return [
+        (t.topic, t.partition, t.begin, t.end)
+        for t in plan_batch(parse_source(given | options), cluster, now_ms=NOW_MS)
+    ]
 
 
 @pytest.mark.parametrize(
@@ -38,6 +43,8 @@ def plan(cluster: MemoryCluster, **options: str) -> list[tuple[str, int, int, in
         ({"startingOffsets": '{"a":{"0":3,"1":-2,"2":0}}'}, [("a", 0, 3, 10), ("a", 1, 0, 20)]),
         ({"endingOffsets": '{"a":{"0":3,"1":-1,"2":0}}'}, [("a", 0, 0, 3), ("a", 1, 0, 20)]),
         ({"startingTimestamp": "95", "startingOffsetsByTimestampStrategy": "LATEST"}, [("a", 1, 10, 20)]),
+        ({"startingTimestamp": "-100ms"}, [("a", 1, 10, 20)]),
+        ({"endingTimestamp": "-155ms"}, [("a", 0, 0, 4), ("a", 1, 0, 4)]),
         ({"endingTimestamp": "40"}, [("a", 0, 0, 4), ("a", 1, 0, 4)]),
         ({"endingOffsetsByTimestamp": '{"a":{"0":20,"1":1000,"2":5}}'}, [("a", 0, 0, 2), ("a", 1, 0, 20)]),
         ({"minPartitions": "3"}, [("a", 0, 0, 10), ("a", 1, 0, 10), ("a", 1, 10, 20)]),
@@ -98,10 +105,10 @@ def test_committed_starts_where_the_group_is_else_at_the_earliest(cluster: Memor
 
 def test_what_is_older_than_asked_for_is_not_read(cluster: MemoryCluster) -> None:
     given = {"kafka.bootstrap.servers": "h:1", "subscribe": "a"}
-    found = plan_batch(parse_source(given), cluster, not_before_ms=95)
+    found = plan_batch(parse_source(given), cluster, now_ms=NOW_MS, not_before_ms=95)
     assert [(t.partition, t.begin, t.end) for t in found] == [(1, 10, 20)]
     later = parse_source(given | {"startingOffsets": '{"a":{"0":0,"1":15,"2":0}}'})
-    assert [(t.partition, t.begin) for t in plan_batch(later, cluster, not_before_ms=95)] == [(1, 15)]
+    assert [(t.partition, t.begin) for t in plan_batch(later, cluster, now_ms=NOW_MS, not_before_ms=95)] == [(1, 15)]
 
 
 def test_a_batch_commits_nothing(cluster: MemoryCluster) -> None:

@@ -52,6 +52,10 @@ def test_a_view_has_the_selected_partitions_and_topic_ids(link: BrokerLink) -> N
     assert set(lookups.view(TopicSelection(assigned=(("orders", 1), ("orders", 9)))).partitions) == {("orders", 1)}
 
 
+def test_only_a_topic_that_does_not_exist_is_called_deleted(link: BrokerLink) -> None:
+    assert ClusterLookups(link).deleted(["orders", "missing"]) == {"missing"}
+
+
 def test_a_refused_login_names_the_options_as_spark_spells_them(partita_broker: Broker) -> None:
     """Issue 13: a user of Spark writes kafka.security.protocol, and was told of security_protocol."""
     client = {

@@ -39,9 +39,9 @@ def log_of(pairs: list[Pair]) -> pa.RecordBatch:
     )
 
 
-def seen(view: str, *batches: list[Pair]) -> list[dict[str, Any]]:
+def seen(view: str, *batches: list[Pair], cluster: MemoryCluster | None = None) -> list[dict[str, Any]]:
     schema = to_arrow_schema(read_schema(option_table.VIEWS[view]), timezone="UTC")
-    decode = decoder(view, MemoryCluster())
+    decode = decoder(view, cluster or MemoryCluster())
     found = [decode(log_of(pairs), schema) for pairs in batches]
     assert all(batch.schema == schema for batch in found)
     return [row for batch in found for row in batch.to_pylist()]

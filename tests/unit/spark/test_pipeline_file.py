@@ -86,6 +86,7 @@ def test_a_file_with_every_section_is_parsed() -> None:
     [
         ("[[sink]]", "[[sink", "this is no TOML"),
         ('checkpoint = "cp"', "", "the file needs checkpoint"),
+        ('checkpoint = "cp"', 'chekpoint = "cp"', "the file needs checkpoint, a text; is 'chekpoint' meant"),
         ("[[sink]]", "[[sinks]]", r"needs a \[\[sink\]\]|did you mean 'sink'"),
         ("format = \"console\"", 'format = "consol"', r"format of \[\[sink\]\] number 1 must be one of parquet"),
         ("format = \"console\"", 'format = "parquet"', r"\[\[sink\]\] number 1 needs path"),
@@ -96,9 +97,12 @@ def test_a_file_with_every_section_is_parsed() -> None:
         ('subscribe = "a"', 'view = "lag"', "reads records; leave out view"),
         ("[[sink]]", '[decode]\nformat = "json"\n[[sink]]', r"\[decode\] needs schema"),
         ("[[sink]]", '[decode]\nformat = "avro"\nschema = "a int"\n[[sink]]', r"registry, a URL or a folder"),
+        ("[[sink]]", '[decode]\nformat = "csv"\nschema = "a int"\nseparator = "ab"\n[[sink]]', "separator must be"),
+        ("[[sink]]", '[decode]\nformat = "json"\nschema = "a int"\nseparator = ";"\n[[sink]]', "the format csv"),
         ("[[sink]]", '[[quality]]\nname = "q"\ncheck = "x"\notherwise = "dead_letters"\n[[sink]]', "say where"),
         ("[[sink]]", '[[quality]]\nname = "q, r"\ncheck = "x"\n[[sink]]', "must not hold a comma"),
         ("[[sink]]", '[[transform]]\nname = "records"\nsql = "x"\n[[sink]]', "two tables are called 'records'"),
+        ("[[sink]]", '[[transform]]\nname = "t"\nsql = "select 1 FROM recrods"\n[[sink]]', "did you mean 'records'"),
         ("[[sink]]", '[trigger]\ninterval = "1 second"\navailable_now = true\n[[sink]]', "not both"),
         ('"cp"', "3", "checkpoint of the file must be a text in quotes, not 3"),
         ('bootstrap.servers = "h:1"', "", r"\[cluster\] needs bootstrap.servers"),
@@ -144,6 +148,19 @@ def test_what_is_wrong_is_named(was: str, becomes: str, said: str) -> None:
     assert was in LEAST
     with pytest.raises(ConfigError, match=said):
         parse(LEAST.replace(was, becomes), "x")
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "select extract(hour from record) from records",
+        "select trim(leading '0' FROM record_s), 1 is distinct from record from records",
+        "with record(a) as (select 1 from records) select a from record",
+        "select * from record.s join from_json(records)",
+    ],
+)
+def test_a_column_like_a_table_is_no_slip(sql: str) -> None:
+    assert parse(WHOLE.replace("select * from records where delay > 30", sql), "p.toml").transforms[0].sql == sql
 
 
 @pytest.mark.parametrize(
@@ -213,10 +230,10 @@ class Recorder:
 @pytest.mark.parametrize(
     ("sink", "called"),
     [
-        (Sink("t", "parquet", "out"), "write.mode('overwrite').parquet('out/batch=7')"),
+        (Sink("t", "parquet", "out"), "write.mode('overwrite').parquet('out/query=q/batch=7')"),
         (
             Sink("t", "delta", "tab"),
-            "write.format('delta').options(txnAppId='p', txnVersion='7').mode('append').save('tab')",
+            "write.format('delta').options(txnAppId='q', txnVersion='7').mode('append').save('tab')",
         ),
         (Sink("t", "iceberg", "local.db.t"), "writeTo('local.db.t').append()"),
         (
@@ -229,13 +246,13 @@ class Recorder:
 def test_each_sink_is_written_so_that_a_batch_that_runs_again_does_the_least_harm(sink: Sink, called: str) -> None:
     """Parquet overwrites its folder and Delta is told the batch: both take it once. The others append."""
     calls: list[str] = []
-    Batches(parse(LEAST, "p"), lambda report: None)._write(sink, Recorder(calls), 7)  # type: ignore[arg-type]  # a table
+    Batches(parse(LEAST, "p"), lambda report: None)._write(sink, Recorder(calls), "q", 7)  # type: ignore[arg-type]  # a table
     assert calls[-1] == called
 
 
 def outlook(cluster: MemoryCluster, checkpoint: Path, **options: str):  # type: ignore[no-untyped-def]  # a short-cut
     text = LEAST.replace('subscribe = "a"', 'subscribe = "a"\n' + "\n".join(f"{k} = {v!r}" for k, v in options.items()))
-    return look_ahead(parse(text, "x").source_options(), cluster, checkpoint)
+    return look_ahead(parse(text, "x").source_options(), cluster, checkpoint, now_ms=0)
 
 
 def test_a_plan_counts_ranges_lag_and_batches(tmp_path: Path) -> None:

@@ -19,6 +19,7 @@ MEMBER = source(group="g", groupMode="member", queryName="one")
 OTHER_MEMBER = source(group="g", groupMode="member", queryName="two")
 FOLLOWER = source(group="g", groupMode="commit", offsetAuthority="group")
 LONER = source()
+LIMITED = source(maxOffsetsPerTrigger="5")
 
 
 @pytest.mark.parametrize(
@@ -26,6 +27,7 @@ LONER = source()
     [
         (QueryShape((MEMBER,), ("Aggregate",)), [], r"does not go with state \(Aggregate\)"),
         (QueryShape((MEMBER,), is_async=True), [], "asynchronous progress tracking does not go with groupMode=member"),
+        (QueryShape((LIMITED,), ends_early=True), [], "maxOffsetsPerTrigger with Trigger.AvailableNow needs Spark 4.2"),
         (QueryShape((FOLLOWER,), is_async=True), [], "or offsetAuthority=group"),
         (QueryShape((MEMBER, OTHER_MEMBER)), [], "two sources of one query are in group g"),
         (QueryShape((COMMIT,)), [QueryShape((COMMIT,))], "another query of this session runs in group g"),

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Iterator
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
 import pyarrow as pa
@@ -13,8 +16,10 @@ from partita.options import ConfigError
 from partita.protocol.error_codes import ErrorCode
 from partita.records.batch import iter_records
 from partita.records.header import read_header
+from partita.spark.settings.options import SinkOptions
 from partita.spark.settings.produce import ProduceSettings, produce_settings
 from partita.spark.writing.packed_records import PackedRecords, pack, rows_of
+from partita.spark.writing.rows_out import packer_of, send_rows
 from partita.spark.writing.topic_producer import TopicProducer
 from support.spark.scripted_broker import scripted_broker
 
@@ -30,7 +35,9 @@ def packed(*values: bytes) -> list[PackedRecords]:
 def sent(errors: list[int], settings: ProduceSettings = PLAIN) -> list[tuple[int, list[Any]]]:
     with scripted_broker() as (broker, link):
         broker.produce_errors = errors
-        link.call(TopicProducer(link.cluster, settings).send({("t", 0): packed(b"a", b"b"), ("t", 1): packed(b"c")}))
+        producer = TopicProducer(link.cluster, settings)
+        link.call(producer.send({("t", 0): packed(b"a", b"b"), ("t", 1): packed(b"c")}))
+        link.call(producer.flush())
         return [(p, [r.value for r in iter_records(memoryview(data))]) for p, data in broker.produced]
 
 
@@ -53,6 +60,122 @@ def test_a_refusal_is_raised() -> None:
         sent([int(ErrorCode.TOPIC_AUTHORIZATION_FAILED)])
 
 
+IDEMPOTENT = replace(PLAIN, idempotent=True)
+
+
+def sequences(errors: list[int], settings: ProduceSettings = IDEMPOTENT) -> list[int]:
+    """The sequences of one partition as they came; eight batches of one record have to be stored in order, once."""
+    with scripted_broker() as (broker, link):
+        broker.produce_errors = errors
+        producer = TopicProducer(link.cluster, settings)
+        link.call(producer.send({("t", 0): packed(*(b"%d" % i for i in range(8)))}))
+        link.call(producer.flush())
+        stored = [r.value for _, data in broker.stored for r in iter_records(memoryview(data))]
+        assert stored == [b"%d" % i for i in range(8)]
+        return [read_header(data).base_sequence for _, data in broker.produced]
+
+
+def test_requests_do_not_wait_for_each_other_and_order_holds() -> None:
+    """The first goes alone: a broker that does not know the producer would store any sequence."""
+    refused = int(ErrorCode.NOT_LEADER_OR_FOLLOWER)
+    assert sequences([]) == [*range(8)]
+    assert sequences([refused])[:3] == [0, 0, 1]
+    came = sequences([0, 0, refused])
+    assert (came[:6], came.count(2)) == ([*range(6)], 2), "five were under way, and those behind are sent again"
+    assert sequences([0, 0, refused], replace(IDEMPOTENT, request_bytes=1))[:5] == [0, 1, 2, 2, 3]
+
+
+def test_parts_of_a_batch_that_is_too_large_are_stored_before_those_behind_it() -> None:
+    with scripted_broker() as (broker, link):
+        producer = TopicProducer(link.cluster, IDEMPOTENT)
+        link.call(producer.send({("t", 0): packed(b"first")}))
+        link.call(producer.flush())
+        broker.message_bytes_max = 200
+        link.call(producer.send({("t", 0): [*packed(b"second"), *one_batch(9), *packed(b"last")]}))
+        link.call(producer.flush())
+        found = [r.value for _, data in broker.stored for r in iter_records(memoryview(data))]
+        assert found == [b"first", b"second", *(str(i).encode() * 20 for i in range(9)), b"last"]
+
+
+def test_an_error_ends_all_that_is_under_way() -> None:
+    with scripted_broker() as (broker, link):
+        broker.produce_errors = [0, 0, *[int(ErrorCode.TOPIC_AUTHORIZATION_FAILED)] * 20]
+        producer = TopicProducer(link.cluster, IDEMPOTENT)
+        with pytest.raises(TopicAuthorizationFailedError):
+            link.call(producer.send({("t", 0): packed(*(b"%d" % i for i in range(20)))}))
+        came = len(broker.produced)
+        with pytest.raises(TopicAuthorizationFailedError):
+            link.call(producer.flush())
+        assert len(broker.produced) == came
+        assert len(broker.stored) == 2
+
+
+def test_a_batch_behind_one_of_an_earlier_round_waits_for_it() -> None:
+    """The round between is stored at once, as it is for another partition; that says nothing of the one before it."""
+    with scripted_broker() as (broker, link):
+        producer = TopicProducer(link.cluster, IDEMPOTENT)
+        link.call(producer.send({("t", 0): packed(b"0"), ("t", 1): packed(b"0")}))
+        link.call(producer.flush())
+        refused = int(ErrorCode.NOT_LEADER_OR_FOLLOWER)
+        broker.produce_errors = [refused, 0, 0, 0, refused]
+
+        async def send() -> None:
+            for partition, value in ((0, b"1"), (1, b"1"), (0, b"2"), (0, b"3")):
+                await producer.send({("t", partition): packed(value)})
+            await producer.flush()
+
+        link.call(send())
+        stored = [(p, r.value) for p, data in broker.stored for r in iter_records(memoryview(data))]
+        assert [value for p, value in stored if p == 0] == [b"0", b"1", b"2", b"3"]
+        assert [value for p, value in stored if p == 1] == [b"0", b"1"]
+
+
+def test_nothing_is_under_way_when_reading_the_rows_failed() -> None:
+    """The caller aborts the transaction then, and what comes later could belong to the next one."""
+
+    def rows() -> Iterator[pa.RecordBatch]:
+        for i in range(2):
+            yield pa.RecordBatch.from_pylist([{"value": b"%d" % i, "topic": "t", "partition": i}])
+        raise OSError("the rows end here")
+
+    async def add(_: object) -> None: ...
+
+    async def rounds() -> int:
+        return sum("_round" in repr(task.get_coro()) for task in asyncio.all_tasks())
+
+    within = SimpleNamespace(transactional_id="x", producer=(1, 0), produce_version_max=12, add=add)
+    with scripted_broker() as (broker, link):
+        broker.produce_errors = [int(ErrorCode.NOT_LEADER_OR_FOLLOWER)] * 1000
+        producer = TopicProducer(link.cluster, IDEMPOTENT, within)
+        with pytest.raises(OSError, match="the rows end here"):
+            send_rows(link, producer, packer_of(SinkOptions({}, IDEMPOTENT, None)), rows())
+        assert link.call(rounds()) == 0
+
+
+def test_the_answers_of_all_leaders_are_awaited_when_one_refuses() -> None:
+    """Else a request would be on its way while the same batches are sent again, or after an abort."""
+    answered = []
+
+    async def leader_for(topic: str, partition: int) -> Any:
+        return SimpleNamespace(id=partition)
+
+    async def to_leader(node_id: int, *rest: object) -> None:
+        if node_id == 0:
+            raise KafkaError("refused")
+        for _ in range(9):
+            await asyncio.sleep(0)
+        answered.append(node_id)
+
+    async def attempt() -> None:
+        producer = TopicProducer(SimpleNamespace(leader_for=leader_for), PLAIN)  # type: ignore[arg-type]
+        producer._to_leader = to_leader  # type: ignore[method-assign, assignment]
+        with pytest.raises(KafkaError, match="refused"):
+            await producer._attempt({("t", 0): b"", ("t", 1): b""}, set())
+        assert answered == [1]
+
+    asyncio.run(attempt())
+
+
 TOO_LARGE = int(ErrorCode.MESSAGE_TOO_LARGE)
 
 
@@ -71,6 +194,7 @@ def test_a_batch_too_large_for_the_topic_is_split_as_often_as_needed(idempotent:
         producer = TopicProducer(link.cluster, settings)
         for _ in range(2):
             link.call(producer.send({("t", 0): one_batch(40)}))
+            link.call(producer.flush())
         found = [read_header(data) for _, data in broker.stored]
         records = [r.value for _, data in broker.stored for r in iter_records(memoryview(data))]
         assert records == [str(i).encode() * 20 for i in range(40)] * 2

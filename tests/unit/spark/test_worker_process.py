@@ -8,17 +8,22 @@ from __future__ import annotations
 import gc
 import pickle
 import socket
+import subprocess
 import sys
+import zipfile
 from collections.abc import Iterator
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 
+import partita
 from partita.spark import worker_process
 from partita.spark.lag_source import LagReader, LagStreamReader
 from partita.spark.settings.options import parse_sink, parse_source
 from partita.spark.source import BatchReader, StreamReader
 from partita.spark.writing.sink import TopicArrowWriter, TopicStreamArrowWriter
+from support.spark.standalone import python_without_partita
 
 
 @pytest.fixture
@@ -97,3 +102,44 @@ def test_readers_and_writers_acknowledge_as_they_are_unpickled(monkeypatch: pyte
     for count, sent in enumerate(made, start=1):
         assert type(pickle.loads(pickle.dumps(sent))) is type(sent)
         assert len(told) == count
+
+
+UNPICKLE = """
+import sys
+from pathlib import Path
+from pyspark import SparkFiles, cloudpickle
+folder = Path(sys.argv[1])
+pickled = (folder / "pickled").read_bytes()
+SparkFiles._is_running_on_worker, SparkFiles._root_directory = True, str(folder / "streaming_job")
+(folder / "uploaded").mkdir()
+archive = (folder / "partita.zip").rename(folder / "moved")
+try:
+    cloudpickle.loads(pickled)
+except ImportError as error:
+    print(str(error).partition(" (looked in ")[0])
+archive.rename(folder / "uploaded" / "partita.zip")
+source = cloudpickle.loads(pickled)
+print(source.name(), source.options, sys.modules["partita"].__file__)
+"""
+
+
+def test_a_process_that_lacks_the_package_finds_the_archive_it_was_uploaded_in(tmp_path: Path) -> None:
+    """As the process of a stream's source does, whose folder of uploaded files does not exist."""
+    with zipfile.ZipFile(tmp_path / "partita.zip", "w") as archive:
+        folder = Path(str(partita.__path__[0]))
+        for path in (*folder.rglob("*.py"), *folder.rglob("*.json")):
+            archive.write(path, path.relative_to(folder.parent))
+    pickle_it = (
+        "import sys; sys.path.insert(0, sys.argv[1] + '/partita.zip'); from partita.spark.source import GroupSource;"
+        " from pyspark import cloudpickle;"
+        " open(sys.argv[1] + '/pickled', 'wb').write(cloudpickle.dumps(GroupSource({'subscribe': 't'})))"
+    )
+    subprocess.run([sys.executable, "-c", pickle_it, str(tmp_path)], check=True, timeout=60)
+    python = python_without_partita(tmp_path)
+    done = subprocess.run(
+        [python, "-c", UNPICKLE, str(tmp_path)], check=True, timeout=60, capture_output=True, text=True
+    )
+    assert done.stdout.splitlines() == [
+        "partita is in the uploaded partita.zip, which Spark did not bring to this process",
+        f"partita {{'subscribe': 't'}} {tmp_path}/uploaded/partita.zip/partita/__init__.py",
+    ]

@@ -1,19 +1,23 @@
 import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
+import java.io.File;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.Collections;
 import java.util.List;
 import java.util.Map;
 import java.util.NavigableMap;
 import java.util.Random;
 import java.util.TreeMap;
+import java.util.jar.JarFile;
+import java.util.regex.Pattern;
+import java.util.zip.ZipEntry;
 import org.apache.kafka.common.Uuid;
 import org.apache.kafka.common.compress.Compression;
 import org.apache.kafka.common.message.ApiMessageType;
 import org.apache.kafka.common.protocol.Errors;
 import org.apache.kafka.common.protocol.types.BoundField;
 import org.apache.kafka.common.protocol.types.Field;
-import org.apache.kafka.common.protocol.types.NullableSchema;
 import org.apache.kafka.common.protocol.types.RawTaggedField;
 import org.apache.kafka.common.protocol.types.Schema;
 import org.apache.kafka.common.protocol.types.Struct;
@@ -25,6 +29,8 @@ import org.apache.kafka.common.record.internal.SimpleRecord;
 /** The schemas that Kafka's generated classes carry: printed as layouts, and filled with values to make new cases. */
 final class Layouts {
     static final String MESSAGES = "org.apache.kafka.common.message.";
+    private static final Pattern STORED = Pattern.compile(
+        "org/apache/kafka/.*/(generated|metadata|message|log)/(?!\\w*(Request|Response|Header)Data)\\w+\\.class");
 
     /** A message with its generated class, such as FetchRequestData. */
     record Message(Integer api, String name, String kind, Class<?> type) {
@@ -56,6 +62,23 @@ final class Layouts {
             }
         }
         return messages;
+    }
+
+    /** All that is stored by such schemas: records of the coordinators and of the metadata log, indexes, payloads. */
+    static List<Message> records() throws Exception {
+        List<Message> records = new ArrayList<>();
+        for (String path : System.getProperty("java.class.path").split(File.pathSeparator)) {
+            if (!path.contains("kafka") || !path.endsWith(".jar"))
+                continue;
+            try (JarFile jar = new JarFile(path)) {
+                for (String name : jar.stream().map(ZipEntry::getName).filter(STORED.asMatchPredicate()).sorted().toList()) {
+                    Class<?> type = Class.forName(name.replace(".class", "").replace('/', '.'));
+                    if (Arrays.stream(type.getFields()).anyMatch(field -> field.getName().equals("SCHEMAS")))
+                        records.add(new Message(null, type.getSimpleName().replaceAll("Data$", ""), "record", type));
+                }
+            }
+        }
+        return records;
     }
 
     static ObjectNode row(Message message, int version) throws Exception {
@@ -114,18 +137,10 @@ final class Layouts {
         }
 
         Struct struct(Schema schema) {
-            Schema plain = schema instanceof NullableSchema ? new Schema(defs(schema)) : schema;
-            Struct struct = new Struct(plain);
-            for (BoundField field : plain.fields())
-                struct.set(plain.get(field.def.name), value(field.def));
+            Struct struct = new Struct(schema);
+            for (BoundField field : schema.fields())
+                struct.set(field, value(field.def));
             return struct;
-        }
-
-        private static Field[] defs(Schema schema) {
-            Field[] fields = new Field[schema.numFields()];
-            for (int i = 0; i < fields.length; i++)
-                fields[i] = schema.get(i).def;
-            return fields;
         }
 
         private Object value(Field field) {

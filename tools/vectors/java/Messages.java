@@ -19,11 +19,14 @@ import org.apache.kafka.common.protocol.MessageUtil;
 import org.apache.kafka.common.protocol.Readable;
 import org.apache.kafka.common.record.internal.BaseRecords;
 import org.apache.kafka.common.record.internal.MemoryRecords;
+import org.apache.kafka.coordinator.common.runtime.CoordinatorRecordSerde;
 import org.apache.kafka.coordinator.group.GroupCoordinatorRecordSerde;
+import org.apache.kafka.coordinator.share.ShareCoordinatorRecordSerde;
 
 /** Bytes and JSON of messages and of the records of both coordinators' logs, by Kafka's generated classes. */
 final class Messages {
     private static final String GROUP = "org.apache.kafka.coordinator.group.generated.";
+    private static final String SHARE = "org.apache.kafka.coordinator.share.generated.";
     private static final String TRANSACTION = "org.apache.kafka.coordinator.transaction.generated.";
 
     /** The cases read again, and new ones for each version of an API that has none; arguments are further APIs. */
@@ -98,12 +101,20 @@ final class Messages {
     }
 
     static ObjectNode groupRecord(ObjectNode given) throws Exception {
+        return coordinatorRecord(given, GROUP, new GroupCoordinatorRecordSerde());
+    }
+
+    static ObjectNode shareRecord(ObjectNode given) throws Exception {
+        return coordinatorRecord(given, SHARE, new ShareCoordinatorRecordSerde());
+    }
+
+    private static ObjectNode coordinatorRecord(ObjectNode given, String classes, CoordinatorRecordSerde serde) throws Exception {
         if (given.has("case"))
-            return loaded(given);
+            return loaded(given, serde);
         ObjectNode answer = Ask.inputs(given, "type", "key_id", "value_version", "fill");
-        Message key = read(Class.forName(GROUP + given.get("key_class").asText()), after(given, "key_hex"), 0);
+        Message key = read(Class.forName(classes + given.get("key_class").asText()), after(given, "key_hex"), 0);
         Message value = given.has("value_class")
-            ? read(Class.forName(GROUP + given.get("value_class").asText()), after(given, "value_hex"), version(given)) : null;
+            ? read(Class.forName(classes + given.get("value_class").asText()), after(given, "value_hex"), version(given)) : null;
         if (given.get("fill").asText().equals("tagged"))
             answer.put("unknown_tags", unknownTags(value));
         answer.setAll(Ask.inputs(given, "key_class", "value_class"));
@@ -130,11 +141,11 @@ final class Messages {
         return answer.set("value", value == null ? null : json(value, version(given), true));
     }
 
-    /** What the loader of the group coordinator makes of a record. */
-    private static ObjectNode loaded(ObjectNode given) {
+    /** What the loader of a coordinator makes of a record. */
+    private static ObjectNode loaded(ObjectNode given, CoordinatorRecordSerde serde) {
         ObjectNode answer = Ask.inputs(given, "case", "key_hex", "value_hex");
         try {
-            new GroupCoordinatorRecordSerde().deserialize(buffer(given.get("key_hex")), buffer(given.get("value_hex")));
+            serde.deserialize(buffer(given.get("key_hex")), buffer(given.get("value_hex")));
             return answer.put("outcome", "accepted");
         } catch (RuntimeException refusal) {
             return answer.put("outcome", "refused").set("error", Ask.error(refusal));

@@ -21,6 +21,7 @@ import org.apache.kafka.common.protocol.ApiKeys;
 import org.apache.kafka.common.protocol.Errors;
 import org.apache.kafka.common.protocol.types.Schema;
 import org.apache.kafka.common.utils.AppInfoParser;
+import org.apache.kafka.controller.QuorumFeatures;
 import org.apache.kafka.coordinator.group.GroupConfig;
 import org.apache.kafka.server.config.ServerTopicConfigSynonyms;
 import org.apache.kafka.storage.internals.log.LogConfig;
@@ -39,7 +40,12 @@ final class Tables {
         List<String> rows = new ArrayList<>();
         for (ApiMessageType type : ApiMessageType.values())
             rows.add("  " + Ask.text(api(type)));
-        return closed(lines, rows, "]", "}");
+        if (!arguments.contains("--whole"))
+            return closed(lines, rows, "]", "}");
+        ObjectNode features = Ask.object();
+        new TreeMap<>(QuorumFeatures.defaultSupportedFeatureMap(false)).forEach((name, levels) ->
+            features.set(name, Ask.object().put("min", levels.min()).put("max", levels.max())));
+        return closed(lines, rows, "],", "\"features\": " + Ask.text(features), "}");
     }
 
     private static ObjectNode api(ApiMessageType type) {
@@ -84,7 +90,10 @@ final class Tables {
 
     static List<String> layouts(List<ObjectNode> cases, List<String> arguments) throws Exception {
         List<String> lines = new ArrayList<>();
-        for (Layouts.Message message : Layouts.all())
+        List<Layouts.Message> messages = new ArrayList<>(Layouts.all());
+        if (arguments.contains("--whole"))
+            messages.addAll(Layouts.records());
+        for (Layouts.Message message : messages)
             for (int version : message.versions())
                 lines.add(Ask.text(Layouts.row(message, version)));
         return lines;

@@ -1,1 +1,1 @@
-"""Calls for logins and rights: ACLs, SCRAM users, delegation tokens."""
+"""Calls for logins, rights and limits: ACLs, SCRAM users, delegation tokens, quotas."""

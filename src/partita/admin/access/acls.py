@@ -4,13 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from partita.admin.asking import Connected, ask_controller, ask_decided, ask_for_each
+from partita.admin.missing_rights import needs
 from partita.admin.results import raise_failures
-from partita.admin.topics import ask_controller
 from partita.errors import KafkaError, error_for
-from partita.net.cluster import Cluster
-from partita.protocol.messages.create_acls import AclCreation, CreateAclsRequest, CreateAclsResponse
-from partita.protocol.messages.delete_acls import DeleteAclsFilter, DeleteAclsRequest, DeleteAclsResponse
-from partita.protocol.messages.describe_acls import DescribeAclsRequest, DescribeAclsResponse
+from partita.protocol.messages.create_acls import AclCreation, CreateAclsRequest
+from partita.protocol.messages.delete_acls import (
+    DeleteAclsFilter,
+    DeleteAclsMatchingAcl,
+    DeleteAclsRequest,
+    DeleteAclsResponse,
+)
+from partita.protocol.messages.describe_acls import AclDescription, DescribeAclsRequest, DescribeAclsResource
 from partita.security.rights.acl_text import acls_of
 from partita.security.rights.acls import AclBinding, AclFilter, Operation, PatternType, Permission, ResourceType
 
@@ -29,8 +34,13 @@ def filters(given: Iterable[AclFilter | AclBinding | str]) -> list[AclFilter]:
     ]
 
 
-async def create_acls(cluster: Cluster, acls: list[AclBinding]) -> None:
-    """Add ACLs; those that are there already stay. Raises KafkaError or SomeFailed for those that are refused."""
+@needs(cluster="ALTER")
+async def create_acls(self: Connected, *acls: AclBinding | str) -> None:
+    """Add ACLs, each given as AclBinding or in words: "allow User:alice read,describe topic orders-*".
+
+    Existing ACLs stay. Raises SecurityDisabledError where the cluster has no authorizer.
+    """
+    wanted = bindings(acls)
     creations = [
         AclCreation(
             resource_type=acl.resource_type,
@@ -41,21 +51,17 @@ async def create_acls(cluster: Cluster, acls: list[AclBinding]) -> None:
             operation=acl.operation,
             permission_type=acl.permission,
         )
-        for acl in acls
+        for acl in wanted
     ]
-    answer: CreateAclsResponse = await ask_controller(
-        cluster, CreateAclsRequest(creations=creations), lambda a: [result.error_code for result in a.results]
+    await ask_for_each(
+        self.cluster, CreateAclsRequest(creations=creations), lambda a: zip(map(str, wanted), a.results, strict=True)
     )
-    failures: dict[str, KafkaError] = {
-        str(acl): error_for(result.error_code, result.error_message)
-        for acl, result in zip(acls, answer.results, strict=True)
-        if result.error_code
-    }
-    raise_failures(failures, len(acls))
 
 
-async def describe_acls(cluster: Cluster, wanted: AclFilter) -> list[AclBinding]:
-    """The ACLs that the filter selects. Raises SecurityDisabledError where there is no authorizer."""
+@needs(cluster="DESCRIBE")
+async def describe_acls(self: Connected, wanted: AclFilter | None = None) -> list[AclBinding]:
+    """The ACLs that a filter selects; all of them without one."""
+    wanted = wanted or AclFilter()
     request = DescribeAclsRequest(
         resource_type_filter=wanted.resource_type,
         resource_name_filter=wanted.resource_name,
@@ -65,27 +71,15 @@ async def describe_acls(cluster: Cluster, wanted: AclFilter) -> list[AclBinding]
         operation=wanted.operation,
         permission_type=wanted.permission,
     )
-    answer: DescribeAclsResponse = await ask_controller(cluster, request, lambda a: [a.error_code])
-    if answer.error_code:
-        raise error_for(answer.error_code, answer.error_message)
-    return [
-        _binding(
-            resource.resource_type,
-            resource.resource_name,
-            resource.pattern_type,
-            acl.principal,
-            acl.host,
-            acl.operation,
-            acl.permission_type,
-        )
-        for resource in answer.resources
-        for acl in resource.acls
-    ]
+    answer = await ask_decided(self.cluster, request)
+    return [_binding(resource, acl) for resource in answer.resources for acl in resource.acls]
 
 
-async def delete_acls(cluster: Cluster, wanted: list[AclFilter]) -> list[AclBinding]:
-    """Remove the ACLs that the filters select and return them, each once. Raises KafkaError or SomeFailed."""
-    filters = [
+@needs(cluster="ALTER")
+async def delete_acls(self: Connected, *wanted: AclFilter | AclBinding | str) -> list[AclBinding]:
+    """Remove the ACLs that filters select, or just these ACLs, and return the removed ones."""
+    selected = filters(wanted)
+    asked = [
         DeleteAclsFilter(
             resource_type_filter=each.resource_type,
             resource_name_filter=each.resource_name,
@@ -95,31 +89,23 @@ async def delete_acls(cluster: Cluster, wanted: list[AclFilter]) -> list[AclBind
             operation=each.operation,
             permission_type=each.permission,
         )
-        for each in wanted
+        for each in selected
     ]
     answer: DeleteAclsResponse = await ask_controller(
-        cluster, DeleteAclsRequest(filters=filters), lambda a: [result.error_code for result in a.filter_results]
+        self.cluster, DeleteAclsRequest(filters=asked), lambda a: [result.error_code for result in a.filter_results]
     )
     failures: dict[str, KafkaError] = {}
     removed: dict[AclBinding, None] = {}
-    for each, result in zip(wanted, answer.filter_results, strict=True):
+    for each, result in zip(selected, answer.filter_results, strict=True):
         if result.error_code:
             failures[repr(each)] = error_for(result.error_code, result.error_message)
         for acl in result.matching_acls:
-            found = _binding(
-                acl.resource_type,
-                acl.resource_name,
-                acl.pattern_type,
-                acl.principal,
-                acl.host,
-                acl.operation,
-                acl.permission_type,
-            )
+            found = _binding(acl, acl)
             if acl.error_code:
                 failures[str(found)] = error_for(acl.error_code, acl.error_message)
             else:
                 removed[found] = None
-    raise_failures(failures, len(wanted))
+    raise_failures(failures, len(selected))
     return list(removed)
 
 
@@ -131,15 +117,16 @@ def filter_for(acl: AclBinding) -> AclFilter:
 
 
 def _binding(
-    kind: int, name: str, pattern: int, principal: str, host: str, operation: int, permission: int
+    resource: DescribeAclsResource | DeleteAclsMatchingAcl, acl: AclDescription | DeleteAclsMatchingAcl
 ) -> AclBinding:
     """Return an ACL of the wire; a code that only a later Kafka has is UNKNOWN."""
+    kind, operation = resource.resource_type, acl.operation
     return AclBinding(
         ResourceType(kind) if kind <= max(ResourceType) else ResourceType.UNKNOWN,
-        name,
-        principal,
+        resource.resource_name,
+        acl.principal,
         Operation(operation) if operation <= max(Operation) else Operation.UNKNOWN,
-        Permission(permission),
-        PatternType(pattern),
-        host,
+        Permission(acl.permission_type),
+        PatternType(resource.pattern_type),
+        acl.host,
     )

@@ -1,7 +1,4 @@
-"""Delegation tokens of a cluster: logins that are lent for a while and taken back. (KIP-48)
-
-Each call is a method of AsyncAdmin; `Admin` has the same ones without `await`.
-"""
+"""Delegation tokens of a cluster: logins that are lent for a while and taken back. (KIP-48)"""
 
 from __future__ import annotations
 
@@ -9,26 +6,20 @@ import base64
 import binascii
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Protocol
 
-from partita.admin.topics import ask_controller
-from partita.errors import error_for
-from partita.net.cluster import Cluster
+from partita.admin.asking import Connected, ask_decided
 from partita.protocol.messages.create_delegation_token import (
     CreatableRenewers,
     CreateDelegationTokenRequest,
-    CreateDelegationTokenResponse,
 )
 from partita.protocol.messages.describe_delegation_token import (
     DescribeDelegationTokenOwner,
     DescribeDelegationTokenRequest,
-    DescribeDelegationTokenResponse,
 )
 from partita.protocol.messages.expire_delegation_token import (
     ExpireDelegationTokenRequest,
-    ExpireDelegationTokenResponse,
 )
-from partita.protocol.messages.renew_delegation_token import RenewDelegationTokenRequest, RenewDelegationTokenResponse
+from partita.protocol.messages.renew_delegation_token import RenewDelegationTokenRequest
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,15 +48,6 @@ class DelegationToken:
         return base64.b64encode(self.hmac).decode()
 
 
-class Connected(Protocol):
-    """An admin client that is connected."""
-
-    @property
-    def cluster(self) -> Cluster:
-        """The connections in use."""
-        ...
-
-
 async def create_delegation_token(
     self: Connected, *, owner: str | None = None, renewers: Iterable[str] = (), max_lifetime_ms: int = -1
 ) -> DelegationToken:
@@ -82,9 +64,7 @@ async def create_delegation_token(
         renewers=[CreatableRenewers(principal_type=kind, principal_name=name) for kind, name in renewing],
         max_lifetime_ms=max_lifetime_ms,
     )
-    answer: CreateDelegationTokenResponse = await ask_controller(self.cluster, request, lambda a: [a.error_code])
-    if answer.error_code:
-        raise error_for(answer.error_code)
+    answer = await ask_decided(self.cluster, request)
     owned_by = f"{answer.principal_type}:{answer.principal_name}"
     asked_by = f"{answer.token_requester_principal_type}:{answer.token_requester_principal_name}"
     return DelegationToken(
@@ -107,9 +87,7 @@ async def renew_delegation_token(
     The token is given as such, by its HMAC, or by its password. Raises DelegationTokenNotFoundError.
     """
     request = RenewDelegationTokenRequest(hmac=_hmac_of(token), renew_period_ms=renew_period_ms)
-    answer: RenewDelegationTokenResponse = await ask_controller(self.cluster, request, lambda a: [a.error_code])
-    if answer.error_code:
-        raise error_for(answer.error_code)
+    answer = await ask_decided(self.cluster, request)
     return answer.expiry_timestamp_ms
 
 
@@ -121,9 +99,7 @@ async def expire_delegation_token(
     The token is given as such, by its HMAC, or by its password. Raises DelegationTokenNotFoundError.
     """
     request = ExpireDelegationTokenRequest(hmac=_hmac_of(token), expiry_time_period_ms=expiry_period_ms)
-    answer: ExpireDelegationTokenResponse = await ask_controller(self.cluster, request, lambda a: [a.error_code])
-    if answer.error_code:
-        raise error_for(answer.error_code)
+    answer = await ask_decided(self.cluster, request)
     return answer.expiry_timestamp_ms
 
 
@@ -135,9 +111,7 @@ async def describe_delegation_tokens(self: Connected, owners: Iterable[str] | No
         if named is None
         else [DescribeDelegationTokenOwner(principal_type=kind, principal_name=name) for kind, name in named]
     )
-    answer: DescribeDelegationTokenResponse = await ask_controller(self.cluster, request, lambda a: [a.error_code])
-    if answer.error_code:
-        raise error_for(answer.error_code)
+    answer = await ask_decided(self.cluster, request)
     found = [
         DelegationToken(
             each.token_id,

@@ -8,20 +8,18 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from partita.admin.asking import Connected, ask_decided, ask_for_each
+from partita.admin.missing_rights import needs
 from partita.admin.results import raise_failures
-from partita.admin.topics import ask_controller
-from partita.errors import KafkaError, error_for
-from partita.net.cluster import Cluster
+from partita.errors import error_for
 from partita.protocol.error_codes import ErrorCode
 from partita.protocol.messages.alter_user_scram_credentials import (
     AlterUserScramCredentialsRequest,
-    AlterUserScramCredentialsResponse,
     ScramCredentialDeletion,
     ScramCredentialUpsertion,
 )
 from partita.protocol.messages.describe_user_scram_credentials import (
     DescribeUserScramCredentialsRequest,
-    DescribeUserScramCredentialsResponse,
     UserName,
 )
 from partita.secret import Secret
@@ -51,32 +49,25 @@ class ScramCredential(NamedTuple):
     iterations: int
 
 
+@needs(cluster="ALTER")
 async def alter_scram_users(
-    cluster: Cluster, wanted: Mapping[str, ScramUser], remove: Iterable[tuple[str, str]]
+    self: Connected, set: Mapping[str, ScramUser] | None = None, *, remove: Iterable[tuple[str, str]] = ()
 ) -> None:
-    """Set and remove credentials. Raises KafkaError or SomeFailed for those that are refused."""
-    upsertions = [await asyncio.to_thread(_upsertion, name, user) for name, user in wanted.items()]
+    """Let users log in with new passwords, and remove credentials, each a pair of user and mechanism.
+
+    Passwords are salted here, in a thread, and not sent. Open connections stay as they are.
+    """
+    upsertions = [await asyncio.to_thread(_upsertion, name, user) for name, user in (set or {}).items()]
     deletions = [ScramCredentialDeletion(name=user, mechanism=_number(mechanism)) for user, mechanism in remove]
     request = AlterUserScramCredentialsRequest(deletions=deletions, upsertions=upsertions)
-    answer: AlterUserScramCredentialsResponse = await ask_controller(
-        cluster, request, lambda a: [result.error_code for result in a.results]
-    )
-    failures: dict[str, KafkaError] = {
-        result.user: error_for(result.error_code, result.error_message)
-        for result in answer.results
-        if result.error_code
-    }
-    raise_failures(failures, len(answer.results))
+    await ask_for_each(self.cluster, request, lambda a: ((result.user, result) for result in a.results))
 
 
-async def describe_scram_users(cluster: Cluster, users: Iterable[str] | None) -> list[ScramCredential]:
-    """The credentials of these users, or of all; a user without one is left out."""
+@needs(cluster="DESCRIBE")
+async def describe_scram_users(self: Connected, users: Iterable[str] | None = None) -> list[ScramCredential]:
+    """The SCRAM credentials of users, or of all; a user without one is left out."""
     names = None if users is None else [UserName(name=name) for name in dict.fromkeys(users)]
-    answer: DescribeUserScramCredentialsResponse = await ask_controller(
-        cluster, DescribeUserScramCredentialsRequest(users=names), lambda a: [a.error_code]
-    )
-    if answer.error_code:
-        raise error_for(answer.error_code, answer.error_message)
+    answer = await ask_decided(self.cluster, DescribeUserScramCredentialsRequest(users=names))
     failures = {
         result.user: error_for(result.error_code, result.error_message)
         for result in answer.results

@@ -24,6 +24,7 @@ from partita.broker.wire.turns import SLICE_SECONDS
 
 if TYPE_CHECKING:
     from partita.broker.api.services import Services
+    from partita.broker.client_metrics.clients import ClientMetrics
     from partita.broker.config import BrokerConfig
     from partita.broker.counts import Traffic
     from partita.broker.groups.coordinators import Coordinators
@@ -168,6 +169,11 @@ class RequestContext:
     def delegation_tokens(self) -> DelegationTokens:
         """The logins that users have lent."""
         return self.services.delegation_tokens()
+
+    @property
+    def client_metrics(self) -> ClientMetrics:
+        """The clients that push metrics."""
+        return self.services.client_metrics()
 
     @property
     def rights(self) -> Rights | None:

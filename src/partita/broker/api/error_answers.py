@@ -26,6 +26,7 @@ Kind: TypeAlias = Any
 """A class of structures, whose fields are found by name."""
 
 MESSAGE_CHARACTERS_MAX = 1000
+_TEXTS = ("error_message", "status_detail")
 _CODES = frozenset({"error_code", "partition_error_code"})
 _NAMES = (
     ("name", "topic", "topic_name", "user"), ("index", "partition_index", "partition", "partition_id"), ("topic_id",),
@@ -36,16 +37,16 @@ _NAMES = (
 
 
 def error_answer(
-    api_key: int, version: int, request: Any, code: int, pause: Callable[[], object] = int
+    api_key: int, version: int, request: Any, code: int, pause: Callable[[], object] = int, *, is_part: bool = False
 ) -> Message | None:
     """The response to `request` that says `code`; None where no answer is due (Produce with acks=0).
 
-    `pause` is called for each item of the answer.
+    `pause` is called for each item of the answer. `is_part`: the request as a whole has not failed, its items have.
     """
     api = SERVED[api_key]
     errors = api.declared.errors
-    answer: Part = _blank(api.response, api_key, code)
-    if errors.has_items and (errors.also_in_items or not _has_place(api_key, version)):
+    answer: Part = _blank(api.response, api_key, 0 if is_part else code)
+    if errors.has_items and (is_part or errors.also_in_items or not _has_place(api_key, version)):
         _fill(answer, request, api_key, code, pause)
     finish = getattr(api.module, "finish_error", None)
     message: Message | None = answer if finish is None else finish(answer, request, version)
@@ -53,14 +54,14 @@ def error_answer(
 
 
 def shortened(message: Structure) -> bool:
-    """Cut every error message that is too long for an answer, as one that repeats a long name; say whether any was."""
+    """Cut every text of an error or status that is too long for an answer, as by a long name; say whether any was."""
     was_cut = False
     for name in message.__slots__:
         value = getattr(message, name)
         if isinstance(value, list):
             for element in value:
                 was_cut = (isinstance(element, Structure) and shortened(element)) or was_cut
-        elif name.endswith("error_message") and isinstance(value, str) and len(value) > MESSAGE_CHARACTERS_MAX:
+        elif name.endswith(_TEXTS) and isinstance(value, str) and len(value) > MESSAGE_CHARACTERS_MAX:
             setattr(message, name, f"{value[:MESSAGE_CHARACTERS_MAX]}...")
             was_cut = True
     return was_cut

@@ -159,7 +159,7 @@ def part_refused(asking: Asking, request: Fields, code: ErrorCode, items: str, o
     """
     about = copy.copy(request)
     setattr(about, items, out)
-    part: Fields = error_answer(asking.api_key, asking.version, about, int(code), asking.pause)
+    part: Fields = error_answer(asking.api_key, asking.version, about, int(code), asking.pause, is_part=True)
     if part is None:
         return Verdict() if getattr(request, items) else Verdict(is_silent=True)
     return completed(getattr(part, answers), answers, part if not getattr(request, items) else None)

@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from partita.broker.api.features import serves_share_groups
 from partita.broker.config import BrokerConfig, ConfigError
 from partita.broker.counts import Traffic
 from partita.broker.nodes import Cluster
@@ -25,26 +26,27 @@ if TYPE_CHECKING:
     from partita.assignors import server_side
     from partita.assignors.interface import Assignor
     from partita.broker import beside
+    from partita.broker.client_metrics import clients as metrics_clients
     from partita.broker.groups import coordinators as group_coordinators
     from partita.broker.groups import settings as group_settings
-    from partita.broker.groups.coordinators import Coordinators
     from partita.broker.permits import quotas, rights
     from partita.broker.reading import fetch_sessions, long_polls
     from partita.broker.security import delegation_tokens
     from partita.broker.security import users as login_users
     from partita.broker.security.guards import Guards
+    from partita.broker.shard_leadership import ShardLeadership
+    from partita.broker.share import dead_letters
     from partita.broker.share import led as share_led
     from partita.broker.share import node as share_nodes
     from partita.broker.share import settings as share_settings
-    from partita.broker.share.persister import Persister
+    from partita.broker.share.calls import Persister
     from partita.broker.share_states import coordinators as share_coordinators
-    from partita.broker.share_states.coordinators import ShareStates
     from partita.broker.transactions import coordinators as transaction_coordinators
     from partita.broker.transactions import marker_writing
-    from partita.broker.transactions.coordinators import TransactionCoordinators
     from partita.protocol.primitives import Message
 else:
     beside = later("partita.broker.beside")
+    metrics_clients = later("partita.broker.client_metrics.clients")
     group_coordinators = later("partita.broker.groups.coordinators")
     login_users = later("partita.broker.security.users")
     marker_writing = later("partita.broker.transactions.marker_writing")
@@ -54,6 +56,7 @@ else:
     rights = later("partita.broker.permits.rights")
     group_settings = later("partita.broker.groups.settings")
     share_led = later("partita.broker.share.led")
+    dead_letters = later("partita.broker.share.dead_letters")
     share_nodes = later("partita.broker.share.node")
     share_settings = later("partita.broker.share.settings")
     delegation_tokens = later("partita.broker.security.delegation_tokens")
@@ -91,6 +94,8 @@ class Services:
         self._fetch_sessions: dict[int, fetch_sessions.FetchSessions] = {}
         self.share_nodes: dict[int, share_nodes.ShareNode] = {}
         """The share groups of each node that was asked about one."""
+        self.share_acknowledged: Counter[int] = Counter()
+        """Records by the type of their acknowledgement."""
 
         given = tuple(assignors)
         server_assignors = Lazy(lambda: _assignors_of(cluster.config, given))
@@ -106,7 +111,7 @@ class Services:
         """The shards of the transaction coordinator of every node."""
         self.share_states = Lazy(lambda: share_coordinators.ShareStates(cluster))
         """The shards of the share coordinator of every node."""
-        self.persister: Callable[[], Persister] = self.share_states
+        self.persister: Persister = lambda message: self.share_states().answer(message)
         """Where the leaders of share partitions keep their state."""
         self.users = Lazy(lambda: login_users.Users(cluster.catalogue, users))
         """The users who may log in with a password."""
@@ -114,6 +119,8 @@ class Services:
             lambda: delegation_tokens.DelegationTokens(cluster.catalogue, cluster.config, self.users(), cluster.clock)
         )
         """The logins that users have lent."""
+        self.client_metrics = Lazy(lambda: metrics_clients.ClientMetrics(cluster.catalogue, cluster.clock.mono_ms))
+        """The clients that push metrics."""
         self.long_polls = Lazy(lambda: long_polls.LongPolls(cluster.loop, cluster.clock, self.turns))
         """The requests that wait for a log to move."""
         self.workers = Lazy(lambda: beside.Workers(cluster.loop))
@@ -123,6 +130,16 @@ class Services:
         self.one_at_a_time = Lazy(lambda: beside.OneAtATime())
         """Queue of very large requests."""
         cluster.on_leadership(self._leadership_changed)
+        cluster.config.on_change(self._option_changed)
+
+    @property
+    def coordinators(self) -> dict[str, Lazy[ShardLeadership[Any, Any]]]:
+        """The shards of groups, share partitions and transactions, by their topics."""
+        return {
+            OFFSETS_TOPIC: self.groups,
+            SHARE_STATE_TOPIC: self.share_states,
+            TRANSACTION_TOPIC: self.transactions,
+        }
 
     def shard_states(self) -> Counter[str]:
         """Numbers of shards of groups and transactions by state; empty before any is made."""
@@ -157,10 +174,19 @@ class Services:
     def share_node(self, node_id: int) -> share_nodes.ShareNode | None:
         """The share groups of one node; None where they are not served."""
         node = self.share_nodes.get(node_id)
-        if node is None and self.cluster.config.int("partita.share.version"):
+        if node is None and serves_share_groups(self.cluster.config):
             cluster = self.cluster
-            shell = share_led.Shell(cluster.loop, cluster.clock, self.persister(), self.long_polls().look_again)
-            settings = share_settings.ShareSettings(self._group_setting, cluster.clock)
+            shell = share_led.Shell(
+                cluster.loop,
+                cluster.clock,
+                self.persister,
+                self.long_polls().look_again,
+                self.share_acknowledged,
+                dead_letters.DeadLetters(cluster, self._group_setting),
+            )
+            settings = share_settings.ShareSettings(
+                self._group_setting, cluster.clock, lambda: cluster.config.int("partita.share.version") > 1
+            )
             node = self.share_nodes[node_id] = share_nodes.ShareNode(shell, settings)
         return node
 
@@ -176,19 +202,17 @@ class Services:
         return group_settings.in_force(self.cluster.config, own, name)
 
     def follow_topics(self) -> None:
-        """From now on react to topics being created and deleted."""
+        """React to topics being created and deleted from now on."""
         self.cluster.catalogue.on_created(self._created)
         self.cluster.catalogue.on_deleted(self._deleted)
 
     def load_groups(self) -> None:
         """Load the groups and transactions there are; without groups, import their code before the first one comes."""
-        groups, offsets = self.groups(), self.cluster.catalogue.get(OFFSETS_TOPIC)
-        if offsets is not None:
-            groups.lead_all(offsets)
-        for name, coordinators in ((TRANSACTION_TOPIC, self.transactions), (SHARE_STATE_TOPIC, self.share_states)):
-            states = self.cluster.catalogue.get(name)
-            if states is not None:
-                coordinators().lead_all(states)
+        self.groups()
+        for name, coordinators in self.coordinators.items():
+            topic = self.cluster.catalogue.get(name)
+            if topic is not None:
+                coordinators().lead_all(topic)
 
     def resign_groups(self) -> None:
         """Give up every group and transactional id: waiting clients get NOT_COORDINATOR."""
@@ -223,6 +247,12 @@ class Services:
         if node is not None:
             node.stop()
 
+    def _option_changed(self, name: str) -> None:
+        """End the sessions and locks of share groups if these are no longer served."""
+        if not serves_share_groups(self.cluster.config):
+            while self.share_nodes:
+                self.share_nodes.popitem()[1].stop()
+
     def clock_jumped(self) -> None:
         """Run the work that is due at the clock's new time."""
         for made in (*self._coordinators(), self.long_polls.made):
@@ -233,22 +263,14 @@ class Services:
         if self.delegation_tokens.made is not None:
             self.delegation_tokens.made.sweep()
 
-    def _coordinators(self) -> list[Coordinators | TransactionCoordinators | ShareStates]:
+    def _coordinators(self) -> list[ShardLeadership[Any, Any]]:
         """The shards of transactions, share partitions and groups, of each if a request has asked for one yet."""
-        found: tuple[Coordinators | TransactionCoordinators | ShareStates | None, ...] = (
-            self.transactions.made,
-            self.share_states.made,
-            self.groups.made,
-        )
-        return [made for made in found if made is not None]
+        return [lazy.made for lazy in reversed(self.coordinators.values()) if lazy.made is not None]
 
     def _leadership_changed(self, partition: Partition) -> None:
-        if partition.topic.name == OFFSETS_TOPIC:
-            self.groups().leadership_changed(partition)
-        elif partition.topic.name == TRANSACTION_TOPIC:
-            self.transactions().leadership_changed(partition)
-        elif partition.topic.name == SHARE_STATE_TOPIC:
-            self.share_states().leadership_changed(partition)
+        coordinators = self.coordinators.get(partition.topic.name)
+        if coordinators is not None:
+            coordinators().leadership_changed(partition)
         self._not_as_before(partition)
 
     def _not_as_before(self, partition: Partition) -> None:
@@ -259,21 +281,16 @@ class Services:
             self.long_polls.made.look_again(partition)
 
     def _created(self, topic: Topic) -> None:
-        if topic.name == OFFSETS_TOPIC:
-            self.groups().lead_all(topic)
-        elif topic.name == TRANSACTION_TOPIC:
-            self.transactions().lead_all(topic)
-        elif topic.name == SHARE_STATE_TOPIC:
-            self.share_states().lead_all(topic)
+        coordinators = self.coordinators.get(topic.name)
+        if coordinators is not None:
+            coordinators().lead_all(topic)
 
     def _deleted(self, topics: list[Topic]) -> None:
-        if any(topic.name == OFFSETS_TOPIC for topic in topics):
-            self.groups().resign_all()
-        if self.transactions.made is not None and any(topic.name == TRANSACTION_TOPIC for topic in topics):
-            self.transactions.made.resign_all()
+        for topic in topics:
+            coordinators = self.coordinators.get(topic.name)
+            if coordinators is not None and coordinators.made is not None:
+                coordinators.made.resign_all()
         if self.share_states.made is not None:
-            if any(topic.name == SHARE_STATE_TOPIC for topic in topics):
-                self.share_states.made.resign_all()
             self.share_states.made.topics_deleted()
         names = [topic.name for topic in topics]
         if self.cluster.catalogue.get(OFFSETS_TOPIC) is not None:

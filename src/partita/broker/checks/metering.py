@@ -65,7 +65,7 @@ def _read(ctx: RequestContext, quotas: Quotas, handler: Callable[[Message], Answ
 def _change(
     ctx: RequestContext, quotas: Quotas, quota: Quota, handler: Callable[[Message], Answer], request: Fields
 ) -> Answer:
-    """Each item is counted by its partitions, in the order of the request."""
+    """Count each item by its partitions, in the order of the request."""
     items = next((name for name in quota.items if getattr(request, name)), quota.items[0])
     answers, mutations = quota.answers, SERVED[ctx.api_key].module.mutations
     asked = getattr(request, items)

@@ -169,4 +169,9 @@ class AdminEndpoint:
             result: Any = await loop.run_in_executor(None, lambda: method(self._control, **given))
         except (TypeError, ControlError, ValueError, TimeoutError) as error:
             raise HttpError(HTTPStatus.BAD_REQUEST, f"{verb}: {error}") from None
-        return Response(json.dumps({"ok": True, "result": result.number if isinstance(result, Fault) else result}))
+        return Response(json.dumps({"ok": True, "result": result}, default=_number))
+
+
+def _number(fault: Fault) -> int:
+    """A fault as JSON: its number."""
+    return fault.number

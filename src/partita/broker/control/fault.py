@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypedDict
 
 from partita.broker.api.asked_about import Match
-from partita.broker.requests.injected_faults import Rule
+from partita.broker.requests.fault_rules import Rule
 
 if TYPE_CHECKING:
     from partita.broker.running import RunningBroker

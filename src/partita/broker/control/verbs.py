@@ -12,10 +12,12 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar, Unpack
 
 from partita.broker.api.apis import SERVED
+from partita.broker.control import kcl
 from partita.broker.control.fault import WAIT_SECONDS, Asked, Fault, Only, facts, match_of
 from partita.broker.groups.runner import ShardRunner
-from partita.broker.requests.injected_faults import Rule, answering_late, dropping, failing, throttling, truncating
+from partita.broker.requests.fault_rules import Rule, answering_late, dropping, failing, throttling, truncating
 from partita.broker.shard_life import State
+from partita.broker.topics.catalogue import OFFSETS_TOPIC
 from partita.protocol.error_codes import ErrorCode
 from partita.protocol.primitives import Message
 from partita.secret import Secret
@@ -34,6 +36,7 @@ T = TypeVar("T")
 Act = Callable[[], None]
 CLOCK_AHEAD_MS_MAX = 100 * 365 * 86_400_000
 """A hundred years: the clock must stay within the range of a timestamp."""
+_EVER_MS = 1 << 62
 _KEYS = {row.name.lower(): row.key for row in SERVED.values()}
 
 
@@ -72,6 +75,32 @@ class Control:
         """
         self._member_verb("instance fenced", group_id, group_instance_id, lambda c: c.fence_instance)
 
+    def expire_locks(self, group_id: str, topic: str | None = None) -> None:
+        """End every lock on records of a share group, or of one topic of it, as though its members were too slow.
+
+        `broker.control.expire_locks("jobs")`: the records are delivered again, and one more delivery counts; those that
+        have reached the group's delivery limit are archived.
+        """
+
+        def prepare() -> Act:
+            nodes = list(self._running.services.share_nodes.values())
+            led = [one for node in nodes for one in node.led.get(group_id, {}).values()]
+            chosen = [one for one in led if topic in (None, one.partition.topic.name)]
+            if not chosen:
+                known = sorted({group for node in nodes for group in node.led})
+                raise ControlError(
+                    f"share group {group_id} holds no records of {topic or 'any topic'}; groups with records in work: "
+                    f"{', '.join(known) or 'none'}"
+                )
+
+            def act() -> None:
+                for one in chosen:
+                    one.end_locks(_EVER_MS)
+
+            return act
+
+        self._noted("locks expired", prepare, group=group_id)
+
     # -- logins ----------------------------------------------------------------------------------------------------
 
     def set_password(self, user: str, password: str) -> None:
@@ -88,7 +117,7 @@ class Control:
     def expire_certificate(self) -> None:
         """Show new connections a certificate that has ended; open ones stay. Needs a broker with `tls=True`.
 
-        `broker.control.expire_certificate()`: clients refuse the broker. `renew_certificate` mends it.
+        `broker.control.expire_certificate()`: clients refuse the broker. `renew_certificate` ends that.
         """
         self._show_certificate(ended=True)
 
@@ -125,6 +154,18 @@ class Control:
         def act() -> dict[str, str | None]:
             known = self._runner(group_id).coordinator.members_of(group_id)
             return {member.member_id: member.instance_id for member in known}
+
+        return self._on_loop(act)
+
+    def timers(self, group_id: str) -> list[dict[str, Any]]:
+        """Return what a group waits for: what, for which member, and the milliseconds left; None: without a limit.
+
+        `broker.control.timers("orders")`: the ends of sessions and phases, pending ids, requests that wait.
+        """
+
+        def act() -> list[dict[str, Any]]:
+            found = self._runner(group_id).coordinator.timers_of(group_id, self._cluster.clock.now())
+            return [timer._asdict() for timer in found]
 
         return self._on_loop(act)
 
@@ -239,6 +280,21 @@ class Control:
                 return exchange.failed(error)
 
         return self._inject(Rule("intercept", match, act, times, every), api)
+
+    def kcl_faults(self, rules: kcl.Given) -> list[Fault]:
+        """Inject the fault rules of `kcl fake control`: an object, a list of them, JSON, or kcl's name=value pairs.
+
+        `broker.control.kcl_faults("keys=produce,topic=orders,error=NOT_LEADER_OR_FOLLOWER,count=3")`. Nodes are counted
+        from 1 here. Raises ControlError that names the rule, and injects none then.
+        """
+        try:
+            calls = kcl.calls_of(rules)
+        except ValueError as error:
+            raise ControlError(str(error)) from None
+        return [
+            self.observe(api, **only) if error is None else self.fail(api, error, times, **only)
+            for api, error, times, only in calls
+        ]
 
     def faults(self) -> list[dict[str, Any]]:
         """The active faults: number, effect, API, filters and hits."""
@@ -430,7 +486,7 @@ class Control:
         return Fault(self._running, rule)
 
     def _noted(self, what: str, prepare: Callable[[], Act], **details: Any) -> None:
-        """`prepare` refuses or says what to do; the note stands before those of its consequences."""
+        """Carry out a verb: `prepare` refuses or returns the act; its note precedes those of the consequences."""
 
         def on_loop() -> None:
             act = prepare()
@@ -440,7 +496,7 @@ class Control:
         self._on_loop(on_loop)
 
     def _runner(self, group_id: str) -> ShardRunner:
-        if self._cluster.ensure_offsets_topic() is None:
+        if self._cluster.ensure_state_topic(OFFSETS_TOPIC) is None:
             raise ControlError(
                 f"nobody coordinates group {group_id}: {self._cluster.missing_nodes(len(self._cluster.alive))}"
             )

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Protocol
@@ -19,25 +20,19 @@ from partita.broker.groups.lost_tails import LostTails
 from partita.broker.groups.runner import ForConsumerGroups, ShardRunner
 from partita.broker.groups.settings import Setting, all_settings, change
 from partita.broker.shard_leadership import ShardLeadership
-from partita.broker.topics.catalogue import OFFSETS_TOPIC, Partition, Topic
-from partita.group import partition_for
+from partita.broker.topics.catalogue import OFFSETS_TOPIC, Partition
 from partita.group.config import GroupConfig
 from partita.group.contract import NO_HANDOVER, GroupRequest, Handover
 from partita.group.guards import first_check, not_here
 from partita.group.state.answers import refusal
-from partita.group.state.shard import TopicFacts
-from partita.lazy import later
+from partita.group.state.topics import TopicFacts
 from partita.protocol.error_codes import ErrorCode
 from partita.protocol.primitives import Message, Structure
 
 if TYPE_CHECKING:
-    import uuid
-
     from partita.broker.config import BrokerConfig
     from partita.broker.nodes import Cluster
     from partita.broker.topics.catalogue import TopicCatalogue
-else:
-    uuid = later("uuid")
 
 
 class CatalogueImage:
@@ -64,8 +59,7 @@ class CatalogueImage:
 
     def name_of(self, topic_id: bytes) -> str | None:
         """The name of the topic with this id; None if there is none."""
-        topic = self._catalogue.by_id.get(topic_id)
-        return None if topic is None else topic.name
+        return self._catalogue.name_of(topic_id)
 
     def names(self) -> Iterable[str]:
         """Every topic's name."""
@@ -88,8 +82,10 @@ class Asker(Protocol):
     client_host: str
 
 
-class Coordinators(ShardLeadership[ShardRunner]):
+class Coordinators(ShardLeadership[ShardRunner, GroupConfig]):
     """Runners by partition index; `runner_of` finds the one of a group."""
+
+    topic_name = OFFSETS_TOPIC
 
     def __init__(
         self, cluster: Cluster, assignors: Mapping[str, Assignor], states: Callable[[Message], Awaitable[object]]
@@ -103,7 +99,6 @@ class Coordinators(ShardLeadership[ShardRunner]):
             all_settings(cluster.catalogue),
             states,
         )
-        self.group_config = self._read_config()
         self.new_runner: Callable[..., ShardRunner] = ShardRunner
         self.by_group: dict[str, ShardRunner] = {}
         self._first_handover = None if cluster.store.unclean else NO_HANDOVER
@@ -115,33 +110,27 @@ class Coordinators(ShardLeadership[ShardRunner]):
         self._unforgotten: dict[str, set[int]] = {}
         """Deleted topics, and the partitions whose shards have not durably forgotten their offsets."""
         self._waiting: list[tuple[frozenset[str], asyncio.Future[None]]] = []
-        cluster.config.on_change(lambda name: self.settings_changed())
-        cluster.catalogue.on_configured(self._topic_configured)
         if cluster.catalogue.unforgotten:
             # A crash came between a deletion and its tombstones.
             self.topics_deleted(sorted(cluster.catalogue.unforgotten))
 
     def new_member_id(self, prefix: str) -> str:
         """A member id never given before: "<prefix>-<uuid>"."""
-        return f"{prefix}-{uuid.uuid4()}"
+        digits = os.urandom(16).hex()  # a UUID of version 4, without an object for it
+        variant = "89ab"[int(digits[16], 16) & 3]
+        return f"{prefix}-{digits[:8]}-{digits[8:12]}-4{digits[13:16]}-{variant}{digits[17:20]}-{digits[20:]}"
 
     def resign_all(self) -> None:
         """The offsets topic is gone, or the process stops: what shards leave is kept for the next start."""
         super().resign_all()
         self.cluster.store.handover = encode_handovers(self._handovers)
 
-    def partition_of(self, group_id: str) -> Partition | None:
-        """The partition of `__consumer_offsets` that holds the group; None while the topic is missing."""
-        topic = self.cluster.catalogue.get(OFFSETS_TOPIC)
-        return None if topic is None else topic.partitions[partition_for(group_id, len(topic.partitions))]
-
     def runner_of(self, group_id: str) -> ShardRunner | None:
         """Return the group's shard, on any node; None while it has no leader."""
         runner = self.by_group.get(group_id)
         if runner is not None:
             return runner
-        partition = self.partition_of(group_id)
-        runner = None if partition is None else self.runners.get(partition.index)
+        runner = super().runner_of(group_id)
         if runner is not None:
             if len(self.by_group) >= REMEMBERED_GROUPS_MAX:
                 self.by_group.clear()
@@ -170,7 +159,7 @@ class Coordinators(ShardLeadership[ShardRunner]):
             runner = self.runner_of(group_id)
         if runner is not None and runner.node_id == asker.node_id:
             return runner.decide(request)
-        return first_check(request, self.group_config) or not_here(request)
+        return first_check(request, self.settings) or not_here(request)
 
     def topics_deleted(self, names: Collection[str]) -> None:
         """Remove the committed offsets of topics that are gone; of shards that are not loaded, once they are."""
@@ -205,11 +194,6 @@ class Coordinators(ShardLeadership[ShardRunner]):
                 waiting.set_result(None)
         self._waiting = [entry for entry in self._waiting if not entry[1].done()]
 
-    @property
-    def jobs_running(self) -> int:
-        """Number of jobs beside the event loop."""
-        return self._consumer_groups.jobs.running
-
     def group_configured(self, group_id: str, settings: Mapping[str, Setting]) -> None:
         """Give a group settings of its own, instead of those it has. Raises StorageError."""
         change(self.cluster.catalogue, group_id, settings)
@@ -233,7 +217,7 @@ class Coordinators(ShardLeadership[ShardRunner]):
         runner = self.runners[partition.index] = self.new_runner(
             self.cluster,
             partition,
-            self.group_config,
+            self.settings,
             self.new_member_id,
             lost_tails=self._lost_tails,
             groups_held=self._groups_held,
@@ -256,19 +240,6 @@ class Coordinators(ShardLeadership[ShardRunner]):
     def _groups_held(self) -> int:
         return sum(runner.coordinator.groups_count for runner in self.runners.values())
 
-    def _read_config(self) -> GroupConfig:
+    def read_settings(self) -> GroupConfig:
         """Return the settings of the groups: the broker's, and the offsets topic's settings for its batches."""
-        topic = self.cluster.catalogue.get(OFFSETS_TOPIC)
-        config = self.cluster.config
-        max_bytes = config.int("message.max.bytes") if topic is None else topic.config.int("max.message.bytes")
-        return replace(GroupConfig.from_options(config), max_message_bytes=max_bytes)
-
-    def _topic_configured(self, topic: Topic) -> None:
-        if topic.name == OFFSETS_TOPIC:
-            self.settings_changed()
-
-    def settings_changed(self) -> None:
-        """Read the settings again, and let every shard go on with them."""
-        self.group_config = self._read_config()
-        for runner in self.runners.values():
-            runner.configure(self.group_config)
+        return replace(GroupConfig.from_options(self.cluster.config), max_message_bytes=self.max_batch_bytes())

@@ -8,11 +8,11 @@ CoordinatorRuntime's deferred events.)
 
 from __future__ import annotations
 
-import asyncio
 from collections import deque
 from collections.abc import Callable, Iterator
 from typing import NamedTuple, TypeAlias
 
+from partita.broker.wire.contract import Promised
 from partita.group.contract import GroupRequest, Marker, Producer, Record, Step
 from partita.group.guards import not_here
 from partita.group.requests import FetchOffsets
@@ -91,7 +91,7 @@ class Call:
     def __init__(self, request: GroupRequest) -> None:
         self.request = request
         self.response: Structure | None = None
-        self.future: asyncio.Future[Structure | None] | None = None
+        self.future: Promised | None = None
 
     def answer(self, response: Structure) -> None:
         """Give the caller its answer; later answers are ignored."""
@@ -102,7 +102,7 @@ class Call:
         # Done already: timed out, cancelled with its connection, or refused when the shard was dropped. The first
         # answer counts.
         elif not self.future.done():
-            self.future.set_result(response)
+            self.future.keep(response)
 
 
 class _Waiting(NamedTuple):

@@ -40,6 +40,7 @@ from partita.broker.groups.jobs import Jobs
 from partita.broker.groups.lost_tails import LostTails
 from partita.broker.groups.reply_gate import Call, ReplyGate, encode, refuse, release, shared_batches
 from partita.broker.shard_life import RETRY_MS_MAX, ShardLife, State, Wording
+from partita.broker.wire.contract import Promised
 from partita.group.config import GroupConfig
 from partita.group.contract import NO_HANDOVER, GroupRequest, Handover, Job, Marker, Producer, Record, Step
 from partita.group.coordinator import GroupCoordinator
@@ -50,13 +51,14 @@ from partita.group.requests import (
     DescribeConsumerGroup,
     DescribeGroup,
     DescribeShareGroup,
+    DescribeStreamsGroup,
     FetchOffsets,
     FindSharedTopics,
     ListShardGroups,
 )
 from partita.group.share.asking import AskStates
 from partita.group.state.answers import refusal
-from partita.group.state.shard import TopicImage
+from partita.group.state.topics import TopicImage
 from partita.log.storage import StorageError, StorageFull
 from partita.protocol.error_codes import ErrorCode
 from partita.protocol.messages.heartbeat import HeartbeatRequest
@@ -75,6 +77,7 @@ _READ_ONLY = (
     DescribeGroup,
     DescribeConsumerGroup,
     DescribeShareGroup,
+    DescribeStreamsGroup,
     FindSharedTopics,
     ListShardGroups,
 )
@@ -175,11 +178,12 @@ class ShardRunner(ShardLife):
         """Remove every offset of topics that are gone: now, or as soon as the shard is loaded. (S25)"""
         self.deleted_topics.update(names)
         if self.state is State.ACTIVE and names:
-            self._forget_deleted()
+            # Only these: one that was deleted before may be there again, with new offsets.
+            self._forget_deleted(names)
 
-    def _forget_deleted(self) -> None:
+    def _forget_deleted(self, names: Collection[str]) -> None:
         now = self._cluster.clock.now()
-        self.take(self.coordinator.on_topics_deleted(self.deleted_topics, now))
+        self.take(self.coordinator.on_topics_deleted(names, now))
         # A deletion of many offsets is more than one batch holds; the coordinator makes the rest due at once.
         while self.state is State.ACTIVE and (due := self.coordinator.next_deadline_ms()) is not None:
             if due > now.mono_ms:
@@ -241,7 +245,7 @@ class ShardRunner(ShardLife):
 
     # -- requests --------------------------------------------------------------------------------------------------
 
-    def decide(self, request: GroupRequest) -> Structure | asyncio.Future[Structure | None]:
+    def decide(self, request: GroupRequest) -> Structure | Promised:
         """Answer a request of one group: at once where nothing has to be waited for."""
         if self.state is not State.ACTIVE:
             # Kafka looks at the request first, too: an empty group id is INVALID_GROUP_ID even where nothing is loaded.
@@ -263,7 +267,7 @@ class ShardRunner(ShardLife):
         # Answered within the step. A future is made only for a caller that has to wait.
         if call.response is not None:
             return call.response
-        call.future = self._loop.create_future()
+        call.future = Promised(loop=self._loop)
         return call.future
 
     def refuse(self, request: GroupRequest) -> Structure:
@@ -443,7 +447,7 @@ class ShardRunner(ShardLife):
         # After the shard is active, since clamping writes, and through the same gate as every other decision.
         self._clamp_lost()
         if self.deleted_topics:
-            self._forget_deleted()
+            self._forget_deleted(self.deleted_topics)
 
     def _clamp_lost(self) -> None:
         """Bring commits back to the ends of their logs where an unclean stop lost records below them. (D4)"""

@@ -1,15 +1,15 @@
-"""Settings that groups have of their own, kept in the catalogue: of KIP-848 groups and of share groups.
+"""Settings that groups have of their own, kept in the catalogue: of KIP-848 groups, share groups and streams groups.
 
-A group may have settings before it exists, and of both kinds. (Kafka: GroupConfig, GroupConfigManager.)
+A group may have settings before it exists, and of all kinds. (Kafka: GroupConfig, GroupConfigManager.)
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
 from partita.broker.config import ConfigError, as_text, parse
-from partita.broker.options import BOOLEAN, INT, STRING, Option
+from partita.broker.options import BOOLEAN, BROKER, INT, LIST, LONG, STRING, Option
 from partita.options import parse_duration_ms
 
 if TYPE_CHECKING:
@@ -25,12 +25,21 @@ SHARE_SESSION, SHARE_HEARTBEAT = "share.session.timeout.ms", "share.heartbeat.in
 RESET, ISOLATION, RENEW = "share.auto.offset.reset", "share.isolation.level", "share.renew.acknowledge.enable"
 LOCK, DELIVERIES = "share.record.lock.duration.ms", "share.delivery.count.limit"
 LOCKS, ASSIGNMENT = "share.partition.max.record.locks", "share.assignment.interval.ms"
+LETTERS, COPIES = "errors.deadletterqueue.topic.name", "errors.deadletterqueue.copy.record.enable"
+STREAMS_SESSION, STREAMS_HEARTBEAT = "streams.session.timeout.ms", "streams.heartbeat.interval.ms"
+STREAMS_ASSIGNMENT, INITIAL_DELAY = "streams.assignment.interval.ms", "streams.initial.rebalance.delay.ms"
+STANDBYS, TAGS = "streams.num.standby.replicas", "streams.rack.aware.assignment.tags"
+RECOVERY_LAG, OFFSET_INTERVAL = "streams.acceptable.recovery.lag", "streams.task.offset.interval.ms"
 BY_DURATION = "by_duration:"
 OPTIONS: dict[str, Option] = {
     option.name: option
     for option in (
         Option(HEARTBEAT, INT, 5000, low=1, synonym="group.consumer.heartbeat.interval.ms"),
         Option(SESSION, INT, 45000, low=1, synonym="group.consumer.session.timeout.ms"),
+        Option(COPIES, BOOLEAN, False),
+        Option(LETTERS, STRING, ""),
+        Option("consumer.assignor.offload.enable", BOOLEAN, True, synonym="group.consumer.assignor.offload.enable"),
+        Option("share.assignor.offload.enable", BOOLEAN, True, synonym="group.share.assignor.offload.enable"),
         Option(ASSIGNMENT, INT, 1000, low=0, synonym="group.share.assignment.interval.ms"),
         Option(RESET, STRING, "latest"),
         Option(DELIVERIES, INT, 5, low=2, synonym="group.share.delivery.count.limit"),
@@ -40,70 +49,39 @@ OPTIONS: dict[str, Option] = {
         Option(LOCK, INT, 30000, low=1000, synonym="group.share.record.lock.duration.ms"),
         Option(RENEW, BOOLEAN, True),
         Option(SHARE_SESSION, INT, 45000, low=1, synonym="group.share.session.timeout.ms"),
+        Option(RECOVERY_LAG, LONG, 10000, low=0, synonym="group.streams.acceptable.recovery.lag"),
+        Option(STREAMS_ASSIGNMENT, INT, 1000, low=0, synonym="group.streams.assignment.interval.ms"),
+        Option(STREAMS_HEARTBEAT, INT, 5000, low=1, synonym="group.streams.heartbeat.interval.ms"),
+        Option(INITIAL_DELAY, INT, 3000, low=0, synonym="group.streams.initial.rebalance.delay.ms"),
+        Option(STANDBYS, INT, 0, low=0, synonym="group.streams.num.standby.replicas"),
+        Option(TAGS, LIST, (), synonym="group.streams.rack.aware.assignment.tags"),
+        Option(STREAMS_SESSION, INT, 45000, low=1, synonym="group.streams.session.timeout.ms"),
+        Option(OFFSET_INTERVAL, INT, 60000, low=1, synonym="group.streams.task.offset.interval.ms"),
     )
 }
 
 
 class _Bounds(NamedTuple):
-    """A setting, the broker option that counts without it, and those it stays within."""
+    """The broker option that counts without a setting, and those that the setting stays within."""
 
-    name: str
     usual: str
-    low: str
-    high: str
+    low: str | None
+    high: str | None
 
 
-_BOUNDS = (
-    _Bounds(
-        SESSION,
-        "group.consumer.session.timeout.ms",
-        "group.consumer.min.session.timeout.ms",
-        "group.consumer.max.session.timeout.ms",
-    ),
-    _Bounds(
-        HEARTBEAT,
-        "group.consumer.heartbeat.interval.ms",
-        "group.consumer.min.heartbeat.interval.ms",
-        "group.consumer.max.heartbeat.interval.ms",
-    ),
-    _Bounds(
-        SHARE_SESSION,
-        "group.share.session.timeout.ms",
-        "group.share.min.session.timeout.ms",
-        "group.share.max.session.timeout.ms",
-    ),
-    _Bounds(
-        SHARE_HEARTBEAT,
-        "group.share.heartbeat.interval.ms",
-        "group.share.min.heartbeat.interval.ms",
-        "group.share.max.heartbeat.interval.ms",
-    ),
-    _Bounds(
-        ASSIGNMENT,
-        "group.share.assignment.interval.ms",
-        "group.share.min.assignment.interval.ms",
-        "group.share.max.assignment.interval.ms",
-    ),
-    _Bounds(
-        LOCK,
-        "group.share.record.lock.duration.ms",
-        "group.share.min.record.lock.duration.ms",
-        "group.share.max.record.lock.duration.ms",
-    ),
-    _Bounds(
-        DELIVERIES,
-        "group.share.delivery.count.limit",
-        "group.share.min.delivery.count.limit",
-        "group.share.max.delivery.count.limit",
-    ),
-    _Bounds(
-        LOCKS,
-        "group.share.partition.max.record.locks",
-        "group.share.min.partition.max.record.locks",
-        "group.share.max.partition.max.record.locks",
-    ),
-)
-_BY_NAME = {bounds.name: bounds for bounds in _BOUNDS}
+def _bounds() -> Iterator[tuple[str, _Bounds]]:
+    """The bounds of group.x.y are group.x.min.y and group.x.max.y, where the broker has them."""
+    known = {option.name for option in BROKER}
+    for name, option in OPTIONS.items():
+        kind, _, rest = name.partition(".")
+        low, high = (f"group.{kind}.{bound}.{rest.removeprefix('num.')}" for bound in ("min", "max"))
+        if option.synonym and (low in known or high in known):
+            yield name, _Bounds(option.synonym, low if low in known else None, high if high in known else None)
+
+
+BOUNDS = dict(_bounds())
+"""The options of the broker that have a say in a setting, by its name."""
+_SESSIONS = ((SESSION, HEARTBEAT), (SHARE_SESSION, SHARE_HEARTBEAT), (STREAMS_SESSION, STREAMS_HEARTBEAT))
 
 
 def settings_of(catalogue: TopicCatalogue, group_id: str) -> Mapping[str, Setting]:
@@ -124,10 +102,14 @@ def change(catalogue: TopicCatalogue, group_id: str, settings: Mapping[str, Sett
 
 def in_force(config: BrokerConfig, settings: Mapping[str, Setting], name: str) -> Setting:
     """The value of a setting: the group's own, within the bounds that the broker has now, or the broker's."""
-    bounds = _BY_NAME.get(name)
+    bounds = BOUNDS.get(name)
     if bounds is not None:
-        return max(config.int(bounds.low), min(config.int(bounds.high), _number(config, settings, name)))
-    value = settings.get(name, OPTIONS[name].default)
+        number = _number(config, settings, name)
+        number = number if bounds.high is None else min(config.int(bounds.high), number)
+        return number if bounds.low is None else max(config.int(bounds.low), number)
+    value: object = settings.get(name)
+    value = OPTIONS[name].default if value is None else value
+    value = ",".join(value) if isinstance(value, tuple) else value
     assert isinstance(value, Setting), "a setting without bounds has a default"
     return value
 
@@ -140,6 +122,7 @@ def parsed(config: BrokerConfig, given: Mapping[str, str | None]) -> dict[str, S
         if option is None:
             raise ConfigError(f"Unknown group config name: {name}")
         value = parse(option, text)
+        value = ",".join(value) if isinstance(value, tuple) else value
         assert isinstance(value, Setting), "settings of groups are numbers or words"
         if name == RESET:
             _check_reset(str(value))
@@ -168,19 +151,19 @@ def _check_reset(text: str) -> None:
 
 def check(config: BrokerConfig, values: Mapping[str, Setting]) -> None:
     """Each within the broker's bounds, and the sessions longer than the intervals. Raises ConfigError."""
-    for name, _, low, high in _BOUNDS:
+    for name, (_, low, high) in BOUNDS.items():
         value = values.get(name)
         if not isinstance(value, int):
             continue
-        if value < config.int(low):
+        if low is not None and value < config.int(low):
             raise ConfigError(f"{name} must be greater than or equal to {low}")
-        if value > config.int(high):
+        if high is not None and value > config.int(high):
             raise ConfigError(f"{name} must be less than or equal to {high}")
-    for session, heartbeat in ((SESSION, HEARTBEAT), (SHARE_SESSION, SHARE_HEARTBEAT)):
+    for session, heartbeat in _SESSIONS:
         if _number(config, values, session) <= _number(config, values, heartbeat):
             raise ConfigError(f"{session} must be greater than {heartbeat}")
 
 
 def _number(config: BrokerConfig, values: Mapping[str, Setting], name: str) -> int:
     value = values.get(name)
-    return value if isinstance(value, int) else config.int(_BY_NAME[name].usual)
+    return value if isinstance(value, int) else config.int(BOUNDS[name].usual)

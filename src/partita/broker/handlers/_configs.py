@@ -16,6 +16,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 
 from partita.broker.api.context import RequestContext, Steps
 from partita.broker.api.needs import REFUSED_WITH, Verdict, completed, part_refused
+from partita.broker.client_metrics.subscriptions import change as keep_subscription
+from partita.broker.client_metrics.subscriptions import subscriptions
 from partita.broker.config import ConfigError, broker_option
 from partita.broker.groups.settings import parsed, printed, settings_of
 from partita.broker.options import Value
@@ -143,6 +145,22 @@ def change_group(
         ctx.groups.group_configured(group_id, values)
 
 
+def subscription_settings(ctx: RequestContext, name: str) -> dict[str, str | None]:
+    """The settings of a subscription to metrics of clients. Raises Refused without a name."""
+    if not name:
+        raise Refused(ErrorCode.INVALID_REQUEST, "Subscription name can't be empty")
+    return dict(subscriptions(ctx.catalogue).get(name, {}))
+
+
+def change_subscription(
+    ctx: RequestContext, name: str, settings: Mapping[str, str | None], *, validate_only: bool
+) -> None:
+    """Replace the settings of a subscription. Raises Refused."""
+    keep_subscription(ctx.catalogue, name, settings, validate_only=validate_only)
+    if ctx.services.client_metrics.made is not None:
+        ctx.services.client_metrics.made.subscriptions_changed()
+
+
 def refuse_nulls(names: Sequence[str]) -> None:
     """Raise Refused when any setting came without a value."""
     if names:
@@ -176,6 +194,14 @@ def check_broker_name(ctx: RequestContext, name: str) -> None:
     raise Refused(ErrorCode.INVALID_REQUEST, f"Unexpected broker id, expected {ctx.node_id}, but received {name}")
 
 
+def check_logger_node(ctx: RequestContext, name: str) -> None:
+    """Raise Refused unless `name` is a node of this process."""
+    if not name.removeprefix("-").isdigit():
+        raise Refused(ErrorCode.INVALID_REQUEST, f"Node id must be an integer, but it is: {name}")
+    if name not in map(str, ctx.cluster.nodes):
+        raise Refused(ErrorCode.INVALID_REQUEST, f"Unexpected node id. Expected {ctx.node_id}, but received {name}")
+
+
 def changed_options(ctx: RequestContext, broker: str) -> dict[str, Value]:
     """The options changed while running: the whole cluster's, whose name is empty, or a node's."""
     return ctx.config.of_nodes if broker else ctx.config.cluster_wide
@@ -192,5 +218,6 @@ def change_broker(ctx: RequestContext, broker: str, changes: Mapping[str, Value]
         ctx.guards.check(changes)
     if not validate_only:
         known = changed_options(ctx, broker)
-        new = {name: value for name, value in changes.items() if value is not None or name in known}
+        kept = {name for name in known if (option := broker_option(name)) is not None and not option.changeable}
+        new = {n: value for n, value in changes.items() if n not in kept and (value is not None or n in known)}
         ctx.catalogue.configure_broker(new, of_nodes=bool(broker))

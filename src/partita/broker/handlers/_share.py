@@ -51,7 +51,7 @@ def partitions_of(ctx: RequestContext) -> Partitions:
 
 
 def leader(partitions: Partitions, key: Key, code: int, kind: type[Leader], leaders: list[int]) -> Leader:
-    """Where a partition is led that is not led here; the leader is added to `leaders`."""
+    """Return the leader of a partition that is led elsewhere, and add it to `leaders`."""
     partition = partitions.known(key) if code == ErrorCode.NOT_LEADER_OR_FOLLOWER else None
     if partition is None:
         return kind()
@@ -60,7 +60,7 @@ def leader(partitions: Partitions, key: Key, code: int, kind: type[Leader], lead
 
 
 def node_endpoints(ctx: RequestContext, leaders: Iterable[int], kind: type[Endpoint]) -> list[Endpoint]:
-    """Where these nodes listen."""
+    """Return the addresses of these nodes."""
     return endpoints(ctx, leaders, kind)
 
 

@@ -5,11 +5,15 @@ from __future__ import annotations
 import asyncio
 
 from partita.broker.api.context import RequestContext, Steps, settled
+from partita.broker.api.needs import Needs
 from partita.broker.handlers._transactions import may_act_as_broker
 from partita.protocol.error_codes import ErrorCode
 from partita.protocol.primitives import Message
+from partita.security.rights.operations import Operation, ResourceType
 from partita.share.coordinator.requests import Outcome
 from partita.share.coordinator.wire import merge, split
+
+BROKERS_ONLY = (Needs(Operation.CLUSTER_ACTION, ResourceType.CLUSTER),)
 
 
 def answered(ctx: RequestContext, message: Message) -> Steps[Message]:

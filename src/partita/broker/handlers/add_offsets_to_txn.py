@@ -24,7 +24,7 @@ _FENCED_FROM = 2
 
 def handle(ctx: RequestContext, request: AddOffsetsToTxnRequest) -> Answer:
     """The group need not exist; the topic of the offsets is created if it has to be."""
-    ctx.cluster.ensure_offsets_topic()
+    ctx.cluster.ensure_state_topic(OFFSETS_TOPIC)
     partition = ctx.groups.partition_of(request.group_id)
     if partition is None:
         return AddOffsetsToTxnResponse(error_code=ErrorCode.COORDINATOR_NOT_AVAILABLE)

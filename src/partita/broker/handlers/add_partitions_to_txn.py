@@ -69,7 +69,7 @@ Codes = dict[TopicPartition, ErrorCode]
 
 
 def handle(ctx: RequestContext, request: AddPartitionsToTxnRequest) -> Steps[AddPartitionsToTxnResponse]:
-    """Each transaction is answered for itself, with a code on each of its partitions."""
+    """Answer each transaction by itself, with a code on each of its partitions."""
     if ctx.version < _OF_BROKERS_FROM:
         asked = [
             _Transaction(

@@ -12,16 +12,19 @@ from partita.broker.api.served import Served
 from partita.broker.config import broker_option, parse, parse_topic_settings
 from partita.broker.handlers._configs import (
     BROKER,
+    CLIENT_METRICS,
     GROUP,
     TOPIC,
     NeedsOnResources,
     change_broker,
     change_group,
+    change_subscription,
     changed_options,
     check_broker_name,
     each_alone,
     group_settings,
     refuse_nulls,
+    subscription_settings,
     topic_named,
     unknown_type,
 )
@@ -64,5 +67,9 @@ def _alter(ctx: RequestContext, resource: AlterConfigsResource, *, validate_only
         group_settings(ctx, resource.resource_name)
         settings = {config.name: config.value for config in resource.configs}
         change_group(ctx, resource.resource_name, settings, validate_only=validate_only)
+    elif resource.resource_type == CLIENT_METRICS:
+        subscription_settings(ctx, resource.resource_name)
+        given = {config.name: config.value for config in resource.configs}
+        change_subscription(ctx, resource.resource_name, given, validate_only=validate_only)
     else:
         raise unknown_type(resource.resource_type)

@@ -25,7 +25,7 @@ API = Served(
 
 
 def handle(ctx: RequestContext, request: AlterReplicaLogDirsRequest) -> Steps[AlterReplicaLogDirsResponse]:
-    """Nothing is ever moved."""
+    """Answer without moving anything: there is one log directory."""
     topics: dict[str, AlterReplicaLogDirTopicResult] = {}
     for directory in request.dirs:
         yield None

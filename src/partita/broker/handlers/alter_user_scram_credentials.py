@@ -37,7 +37,7 @@ _MECHANISMS = {number: mechanism for mechanism, number in NUMBERS.items()}
 
 
 def handle(ctx: RequestContext, request: AlterUserScramCredentialsRequest) -> Steps[AlterUserScramCredentialsResponse]:
-    """All that is good is stored with one write; the hashes of many are computed in slices."""
+    """Store the valid changes with one write; the hashes of many are computed in slices."""
     asked: list[ScramCredentialDeletion | ScramCredentialUpsertion] = [*request.deletions, *request.upsertions]
     times = Counter(each.name for each in asked)
     changes: dict[tuple[str, str], Credential | None] = {}

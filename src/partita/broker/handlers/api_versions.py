@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 
-from partita.broker.api.apis import API_VERSIONS, SERVED, Feature, features
+from partita.broker.api.apis import API_VERSIONS, SERVED
 from partita.broker.api.context import RequestContext
+from partita.broker.api.features import features, features_epoch
 from partita.broker.api.served import Served
 from partita.protocol.error_codes import ErrorCode
 from partita.protocol.messages.api_versions import (
@@ -21,6 +22,7 @@ API = Served(ApiVersionsRequest)
 _SOFTWARE = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9\-.]*[a-zA-Z0-9])?")
 _FEATURES_FROM, _ZERO_BASED_FEATURES_FROM, _TARGET_FROM = 3, 4, 5
 _NO_NODE = -1
+_SOFTWARE_CHARACTERS_MAX = 256
 
 
 def handle(ctx: RequestContext, request: ApiVersionsRequest) -> ApiVersionsResponse:
@@ -28,12 +30,14 @@ def handle(ctx: RequestContext, request: ApiVersionsRequest) -> ApiVersionsRespo
     named = (request.client_software_name, request.client_software_version)
     if ctx.version >= 3 and not all(_SOFTWARE.fullmatch(name) for name in named):
         return ApiVersionsResponse(error_code=ErrorCode.INVALID_REQUEST)
+    if ctx.version >= 3:
+        ctx.connection.software = (named[0][:_SOFTWARE_CHARACTERS_MAX], named[1][:_SOFTWARE_CHARACTERS_MAX])
     if ctx.version >= _TARGET_FROM and (error := _target_error(ctx, request)):
         return ApiVersionsResponse(error_code=error)
     rows = [ApiVersion(api_key=a.key, min_version=a.advertised_min, max_version=a.max_version) for a in SERVED.values()]
     response = ApiVersionsResponse(api_keys=rows)
     if ctx.version >= _FEATURES_FROM:
-        _tell_features(response, features(ctx.config), all_of_them=ctx.version >= _ZERO_BASED_FEATURES_FROM)
+        _tell_features(ctx, response)
     return response
 
 
@@ -45,11 +49,16 @@ def _target_error(ctx: RequestContext, request: ApiVersionsRequest) -> ErrorCode
     return ErrorCode.NONE if request.cluster_id is None or meant == this else ErrorCode.REBOOTSTRAP_REQUIRED
 
 
-def _tell_features(response: ApiVersionsResponse, found: list[Feature], *, all_of_them: bool) -> None:
-    """Add the features in force by level, without level 0; and the supported ones, for clients that know a level 0."""
-    response.finalized_features_epoch = 0
-    if all_of_them:
-        response.supported_features = [SupportedFeatureKey(name=f.name, max_version=f.highest) for f in found]
+def _tell_features(ctx: RequestContext, response: ApiVersionsResponse) -> None:
+    """Add the features in force by level, without level 0; and the supported ones, without a lowest level of 0 for
+    clients that do not know it."""
+    found = features(ctx.config, ctx.catalogue)
+    response.finalized_features_epoch = features_epoch(ctx.catalogue)
+    response.supported_features = [
+        SupportedFeatureKey(name=f.name, min_version=f.lowest, max_version=f.highest)
+        for f in found
+        if f.lowest or ctx.version >= _ZERO_BASED_FEATURES_FROM
+    ]
     response.finalized_features = [
         FinalizedFeatureKey(name=f.name, max_version_level=f.level, min_version_level=f.level) for f in found if f.level
     ]

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from partita.broker.api.apis import serves_consumer_groups
 from partita.broker.api.context import Answer, RequestContext
+from partita.broker.api.features import serves_consumer_groups
 from partita.broker.api.needs import READ_GROUP, Checked, Verdict, refused
 from partita.broker.api.served import Served
 from partita.protocol.error_codes import ErrorCode

@@ -8,20 +8,8 @@ from partita.broker.api.served import CHANGES_MAX, Errors, Served
 from partita.broker.handlers._acls import NO_AUTHORIZER
 from partita.log.storage import StorageError
 from partita.protocol.error_codes import ErrorCode
-from partita.protocol.messages.create_acls import (
-    AclCreation,
-    AclCreationResult,
-    CreateAclsRequest,
-    CreateAclsResponse,
-)
-from partita.security.rights.acls import (
-    AclBinding,
-    Operation,
-    PatternType,
-    Permission,
-    ResourceType,
-    problem_of,
-)
+from partita.protocol.messages.create_acls import AclCreation, AclCreationResult, CreateAclsRequest, CreateAclsResponse
+from partita.security.rights.acls import AclBinding, Operation, PatternType, Permission, ResourceType, problem_of
 
 API = Served(
     CreateAclsRequest,
@@ -60,6 +48,7 @@ def _problem(asked: AclCreation) -> str | None:
         asked.resource_name,
         asked.resource_pattern_type,
         asked.principal,
+        asked.host,
         asked.operation,
         asked.permission_type,
     )

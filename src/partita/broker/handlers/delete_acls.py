@@ -37,7 +37,7 @@ _TOO_MANY = "the filters before this one have selected too many ACLs for one ans
 
 
 def handle(ctx: RequestContext, request: DeleteAclsRequest) -> Answer | Steps[Answer]:
-    """Every filter looks at the ACLs as they are before the first of them is removed."""
+    """Apply every filter to the ACLs as they were before the first removal."""
     rights = ctx.rights
     if rights is None:
         refusal = DeleteAclsFilterResult(error_code=ErrorCode.SECURITY_DISABLED, error_message=NO_AUTHORIZER)

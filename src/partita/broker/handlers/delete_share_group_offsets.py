@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from partita.broker.api.apis import serves_share_groups
 from partita.broker.api.context import Answer, RequestContext
+from partita.broker.api.features import serves_share_groups
 from partita.broker.api.needs import Needs, NeedsEach
 from partita.broker.api.served import Served
 from partita.protocol.error_codes import ErrorCode

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING
 
 from partita.broker.api.context import RequestContext, Steps
 from partita.broker.api.served import Served
+from partita.broker.client_metrics.subscriptions import OPTIONS as SUBSCRIPTION_OPTIONS
+from partita.broker.client_metrics.subscriptions import subscriptions
 from partita.broker.config import BROKER_OPTIONS, TOPIC_OPTIONS, BrokerConfig, as_text, broker_value
 from partita.broker.groups.settings import OPTIONS as GROUP_OPTIONS
 from partita.broker.groups.settings import Setting, printed, settings_of
-from partita.broker.handlers._configs import BROKER, CLIENT_METRICS, GROUP, TOPIC, NeedsOnResources
-from partita.broker.options import PASSWORD, Option
+from partita.broker.handlers._configs import BROKER, BROKER_LOGGER, CLIENT_METRICS, GROUP, TOPIC, NeedsOnResources
+from partita.broker.handlers._loggers import levels
+from partita.broker.options import MEANINGS, PASSWORD, Option
 from partita.broker.topics.catalogue import Topic
-from partita.lazy import later
 from partita.protocol.error_codes import ErrorCode
 from partita.protocol.messages.describe_configs import (
     DescribeConfigsRequest,
@@ -25,19 +26,19 @@ from partita.protocol.messages.describe_configs import (
 )
 from partita.security.rights.operations import Operation
 
-if TYPE_CHECKING:
-    from partita.broker import option_meanings
-else:
-    option_meanings = later("partita.broker.option_meanings")
-
 API = Served(
     DescribeConfigsRequest,
     rights=(NeedsOnResources(Operation.DESCRIBE_CONFIGS, "results"),),
     deviation="Partita leaves out options of features that it lacks, where Kafka lists them",
 )
 
-TOPIC_SOURCE, NODE_SOURCE, CLUSTER_SOURCE, STATIC_SOURCE, DEFAULT_SOURCE, GROUP_SOURCE = 1, 2, 3, 4, 5, 8
-_INTERNAL = frozenset({"group.consumer.regex.refresh.interval.ms", "producer.id.expiration.check.interval.ms"})
+TOPIC_SOURCE, NODE_SOURCE, CLUSTER_SOURCE, STATIC_SOURCE, DEFAULT_SOURCE = 1, 2, 3, 4, 5
+LOGGER_SOURCE, SUBSCRIPTION_SOURCE, GROUP_SOURCE = 6, 7, 8
+_INTERNAL = frozenset({
+    "consumer.assignor.offload.enable", "group.consumer.assignor.offload.enable",
+    "group.consumer.regex.refresh.interval.ms", "group.share.assignor.offload.enable",
+    "producer.id.expiration.check.interval.ms", "share.assignor.offload.enable",
+})  # fmt: skip
 _WITHOUT_DEFAULT = frozenset({"log.roll.jitter.ms"})
 """Of the options that only Kafka's brokers have, those it has no default for."""
 
@@ -79,8 +80,16 @@ def _describe(ctx: RequestContext, resource: DescribeConfigsResource, synonyms: 
     elif resource.resource_type == GROUP:
         own = settings_of(ctx.catalogue, resource.resource_name)
         rows = [_group_row(ctx.config, own, o, synonyms) for o in _chosen(GROUP_OPTIONS.values(), wanted)]
+    elif resource.resource_type == CLIENT_METRICS and not resource.resource_name:
+        return _refused(resource, ErrorCode.INVALID_REQUEST, "Client metrics subscription name must not be empty")
     elif resource.resource_type == CLIENT_METRICS:
-        rows = []
+        kept = subscriptions(ctx.catalogue).get(resource.resource_name, {})
+        rows = [_subscription_row(kept, o, synonyms) for o in _chosen(SUBSCRIPTION_OPTIONS.values(), wanted)]
+    elif resource.resource_type == BROKER_LOGGER:
+        problem = _logger_problem(ctx, resource.resource_name)
+        if problem is not None:
+            return _refused(resource, ErrorCode.INVALID_REQUEST, problem)
+        rows = [_logger_row(*each) for each in levels().items() if wanted is None or each[0] in wanted]
     else:
         return _refused(resource, ErrorCode.INVALID_REQUEST, f"Unsupported resource type: {resource.resource_type}")
     return DescribeConfigsResult(
@@ -98,9 +107,8 @@ def _is_internal(name: str) -> bool:
 
 
 def _document(result: DescribeConfigsResult) -> None:
-    """Add each option's documentation. The table is read at first use; most processes never need it."""
     for row in result.configs:
-        row.documentation = option_meanings.MEANINGS.get(row.name)
+        row.documentation = MEANINGS.get(row.name)
 
 
 def _refused(resource: DescribeConfigsResource, code: ErrorCode, message: str) -> DescribeConfigsResult:
@@ -128,21 +136,45 @@ def _group_row(
     config: BrokerConfig, settings: Mapping[str, Setting], option: Option, synonyms: bool
 ) -> DescribeConfigsResourceResult:
     """A setting of a group: its own, or the broker's. (Kafka: ConfigHelper.createGroupConfigEntry)"""
+    layers = _below(config, option)
     if option.name in settings:
-        value = printed(settings[option.name])
-        own = DescribeConfigsSynonym(name=option.name, value=value, source=GROUP_SOURCE)
-        return _row(option, value, GROUP_SOURCE, [own] if synonyms else [], read_only=False)
-    default = option.default if option.synonym is None else config.get(option.synonym)
-    return _row(option, as_text(default), DEFAULT_SOURCE, [], read_only=False)
+        own = DescribeConfigsSynonym(name=option.name, value=printed(settings[option.name]), source=GROUP_SOURCE)
+        layers = [own, *layers]
+    return _row(option, layers[0].value, layers[0].source, layers if synonyms else [], read_only=False)
+
+
+def _subscription_row(kept: Mapping[str, str], option: Option, synonyms: bool) -> DescribeConfigsResourceResult:
+    value = kept.get(option.name)
+    if value is None:
+        return _row(option, as_text(option.default), DEFAULT_SOURCE, [], read_only=False)
+    own = DescribeConfigsSynonym(name=option.name, value=value, source=SUBSCRIPTION_SOURCE)
+    return _row(option, value, SUBSCRIPTION_SOURCE, [own] if synonyms else [], read_only=False)
+
+
+def _logger_problem(ctx: RequestContext, name: str) -> str | None:
+    if not name:
+        return "Broker id must not be empty"
+    if not name.removeprefix("-").isdigit():
+        return f"Broker id must be an integer, but it is: {name}"
+    known = map(str, ctx.cluster.nodes)
+    return None if name in known else f"Unexpected broker id, expected {ctx.node_id} but received {name}"
+
+
+def _logger_row(name: str, level: str) -> DescribeConfigsResourceResult:
+    return DescribeConfigsResourceResult(name=name, value=level, config_source=LOGGER_SOURCE, documentation=None)
 
 
 def _below(config: BrokerConfig, option: Option) -> list[DescribeConfigsSynonym]:
-    """The broker's options a topic option falls back to; one without a value is no place to fall back to."""
-    if option.synonym in BROKER_OPTIONS:
-        return _layers(config, BROKER_OPTIONS[option.synonym])
-    if option.synonym is None or option.synonym in _WITHOUT_DEFAULT:
+    """The broker's options a topic or group option falls back to; one without a value is no place to fall back to.
+
+    A setting that only groups have falls back to its own default.
+    """
+    name = option.synonym or (option.name if option.name in GROUP_OPTIONS else None)
+    if name in BROKER_OPTIONS:
+        return _layers(config, BROKER_OPTIONS[name])
+    if name is None or name in _WITHOUT_DEFAULT:
         return []
-    return [DescribeConfigsSynonym(name=option.synonym, value=as_text(option.default), source=DEFAULT_SOURCE)]
+    return [DescribeConfigsSynonym(name=name, value=as_text(option.default), source=DEFAULT_SOURCE)]
 
 
 def _broker_rows(

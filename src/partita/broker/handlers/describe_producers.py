@@ -26,7 +26,7 @@ API = Served(
 
 
 def handle(ctx: RequestContext, request: DescribeProducersRequest) -> Steps[DescribeProducersResponse]:
-    """Every partition is answered for itself.
+    """Answer every partition by itself.
 
     One that is named repeatedly is described once, so that a small request makes no huge answer in memory.
     """

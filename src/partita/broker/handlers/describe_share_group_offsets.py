@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from partita.broker.api.apis import serves_share_groups
 from partita.broker.api.context import Answer, RequestContext, Steps, settled
 from partita.broker.api.error_answers import error_answer
+from partita.broker.api.features import serves_share_groups
 from partita.broker.api.needs import InHandler, NeedsEach
 from partita.broker.api.served import Served
 from partita.broker.topics.catalogue import Topic
@@ -40,7 +40,7 @@ _UNKNOWN = -1
 
 
 def handle(ctx: RequestContext, request: DescribeShareGroupOffsetsRequest) -> Answer | Steps[Answer]:
-    """Each group for itself; null topics are all that have state.
+    """Answer each group by itself; null topics are all that have state.
 
     Deviation: Partita answers the error of a state that cannot be read, where Kafka's answer looks as if nothing had
     been read. A partition that does not exist is answered at once, where Kafka's answer takes half a minute.

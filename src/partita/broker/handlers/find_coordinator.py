@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from partita.broker.api.context import Answer, RequestContext, Steps
 from partita.broker.api.needs import REFUSED_WITH, Checked, Needs, NeedsEach, Verdict, refused
 from partita.broker.api.served import Errors, Served
-from partita.broker.topics.catalogue import OFFSETS_TOPIC, SHARE_STATE_TOPIC, TRANSACTION_TOPIC, Partition
+from partita.broker.topics.catalogue import OFFSETS_TOPIC, SHARE_STATE_TOPIC, TRANSACTION_TOPIC
 from partita.protocol.error_codes import ErrorCode
 from partita.protocol.messages.find_coordinator import Coordinator, FindCoordinatorRequest, FindCoordinatorResponse
 from partita.security.rights.operations import Operation, ResourceType
@@ -35,6 +35,7 @@ API = Served(
 )
 
 GROUP, TRANSACTION, SHARE = 0, 1, 2
+_TOPICS = {GROUP: OFFSETS_TOPIC, TRANSACTION: TRANSACTION_TOPIC, SHARE: SHARE_STATE_TOPIC}
 _SHARE_FROM = 6
 _TOPIC_ID = re.compile(r"[A-Za-z0-9_-]{22}").fullmatch
 _NUMBER = re.compile(r"[+-]?[0-9]{1,10}").fullmatch
@@ -78,24 +79,14 @@ _NOT_AVAILABLE = Found(ErrorCode.COORDINATOR_NOT_AVAILABLE)
 
 
 def _find(ctx: RequestContext, key: str, key_type: int) -> Found:
-    if key_type not in (GROUP, TRANSACTION, SHARE):
+    if key_type not in _TOPICS:
         return _INVALID
     if key_type == SHARE and (ctx.version < _SHARE_FROM or not _names_share_partition(key)):
         return _INVALID
-    cluster = ctx.cluster
-    partition: Partition | None
-    if key_type == GROUP:
-        is_new = cluster.catalogue.get(OFFSETS_TOPIC) is None
-        cluster.ensure_offsets_topic()
-        partition = ctx.groups.partition_of(key)
-    elif key_type == SHARE:
-        is_new = cluster.catalogue.get(SHARE_STATE_TOPIC) is None
-        cluster.ensure_share_state_topic()
-        partition = ctx.share_states.partition_of(key)
-    else:
-        is_new = cluster.catalogue.get(TRANSACTION_TOPIC) is None
-        cluster.ensure_transaction_topic()
-        partition = ctx.transactions.partition_of(key)
+    cluster, name = ctx.cluster, _TOPICS[key_type]
+    is_new = cluster.catalogue.get(name) is None
+    cluster.ensure_state_topic(name)
+    partition = ctx.services.coordinators[name]().partition_of(key)
     if is_new and cluster.config.kafka_defaults:
         return _NOT_AVAILABLE
     node = None if partition is None else cluster.nodes.get(partition.leader)

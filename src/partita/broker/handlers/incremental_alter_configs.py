@@ -6,30 +6,28 @@ from functools import partial
 
 from partita.broker.api.context import Answer, RequestContext, Steps
 from partita.broker.api.served import Served
-from partita.broker.config import (
-    TOPIC_OPTIONS,
-    BrokerConfig,
-    as_text,
-    broker_option,
-    broker_value,
-    parse,
-    unknown_name,
-)
+from partita.broker.config import TOPIC_OPTIONS, BrokerConfig, as_text, broker_option, broker_value, parse, unknown_name
 from partita.broker.groups.settings import OPTIONS
 from partita.broker.handlers._configs import (
     BROKER,
+    BROKER_LOGGER,
+    CLIENT_METRICS,
     GROUP,
     TOPIC,
     NeedsOnResources,
     change_broker,
     change_group,
+    change_subscription,
     check_broker_name,
+    check_logger_node,
     each_alone,
     group_settings,
     refuse_nulls,
+    subscription_settings,
     topic_named,
     unknown_type,
 )
+from partita.broker.handlers._loggers import APPEND, DELETE, SET, SUBTRACT, change_levels
 from partita.broker.options import LIST, Option, Value
 from partita.broker.topics.checks import Refused
 from partita.protocol.error_codes import ErrorCode
@@ -44,7 +42,6 @@ from partita.security.rights.operations import Operation
 
 API = Served(IncrementalAlterConfigsRequest, rights=(NeedsOnResources(Operation.ALTER_CONFIGS, "responses"),))
 
-SET, DELETE, APPEND, SUBTRACT = 0, 1, 2, 3
 VALUE_BYTES_MAX = 32_767
 """The longest text that every version of DescribeConfigs can carry."""
 
@@ -78,6 +75,11 @@ def _alter(ctx: RequestContext, resource: AlterConfigsResource, *, validate_only
         change_broker(ctx, resource.resource_name, changes, validate_only=validate_only)
     elif resource.resource_type == GROUP:
         _alter_group(ctx, resource, validate_only=validate_only)
+    elif resource.resource_type == CLIENT_METRICS:
+        _alter_subscription(ctx, resource, validate_only=validate_only)
+    elif resource.resource_type == BROKER_LOGGER:
+        check_logger_node(ctx, resource.resource_name)
+        change_levels(resource.configs, validate_only=validate_only)
     else:
         raise unknown_type(resource.resource_type)
 
@@ -92,6 +94,20 @@ def _alter_group(ctx: RequestContext, resource: AlterConfigsResource, *, validat
         else:
             _new_value(OPTIONS[config.name], config, None)
     change_group(ctx, resource.resource_name, settings, validate_only=validate_only)
+
+
+def _alter_subscription(ctx: RequestContext, resource: AlterConfigsResource, *, validate_only: bool) -> None:
+    settings = subscription_settings(ctx, resource.resource_name)
+    for config in resource.configs:
+        if config.config_operation == DELETE:
+            settings.pop(config.name, None)
+        elif config.config_operation == SET:
+            settings[config.name] = config.value
+        else:
+            verb = "APPEND" if config.config_operation == APPEND else "SUBTRACT"
+            message = f"Can't {verb} to key {config.name} because its type is not LIST."
+            raise Refused(ErrorCode.INVALID_CONFIG, message)
+    change_subscription(ctx, resource.resource_name, settings, validate_only=validate_only)
 
 
 def _of_broker(settings: BrokerConfig, config: AlterableConfig) -> Value:

@@ -1,6 +1,6 @@
-"""ListConfigResources: the resources that have settings: topics, nodes, and groups that have some of their own.
+"""ListConfigResources: topics, nodes, subscriptions to metrics, and groups that have settings of their own.
 
-Client metrics are a resource type too; Partita has no settings of them. (Kafka: KafkaApis.handleListConfigResources.)
+(Kafka: KafkaApis.handleListConfigResources)
 """
 
 from __future__ import annotations
@@ -8,6 +8,7 @@ from __future__ import annotations
 from partita.broker.api.context import RequestContext
 from partita.broker.api.needs import Needs
 from partita.broker.api.served import Served
+from partita.broker.client_metrics.subscriptions import subscriptions
 from partita.broker.groups.settings import all_settings
 from partita.broker.handlers._configs import BROKER, BROKER_LOGGER, CLIENT_METRICS, GROUP, TOPIC
 from partita.protocol.error_codes import ErrorCode
@@ -31,6 +32,7 @@ def handle(ctx: RequestContext, request: ListConfigResourcesRequest) -> ListConf
     nodes = [str(node.node_id) for node in ctx.cluster.alive]
     names = {
         GROUP: list(all_settings(ctx.catalogue)),
+        CLIENT_METRICS: list(subscriptions(ctx.catalogue)),
         BROKER_LOGGER: nodes,
         BROKER: nodes,
         TOPIC: list(ctx.catalogue.by_name),

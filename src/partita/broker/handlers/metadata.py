@@ -1,7 +1,7 @@
 """Metadata: nodes, topics by name or by id, partitions with their leaders. May create topics. (Kafka: KafkaApis.)
 
 Deviation: Partita describes a topic that a Metadata request creates in its answer, where Kafka first answers
-UNKNOWN_TOPIC_OR_PARTITION.
+UNKNOWN_TOPIC_OR_PARTITION; `--kafka-defaults` does the same.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from partita.broker.api.needs import LEFT_OUT_OF_ALL, Checked, InHandler, Verdic
 from partita.broker.api.served import Errors, Served
 from partita.broker.handlers._operations import cluster_operations, topic_operations
 from partita.broker.handlers._partitions import described
-from partita.broker.topics.catalogue import INTERNAL_TOPICS, OFFSETS_TOPIC, TRANSACTION_TOPIC, Topic, name_problem
+from partita.broker.topics.catalogue import INTERNAL_TOPICS, Topic, name_problem
 from partita.broker.topics.checks import NewTopics
 from partita.log.storage import StorageError
 from partita.protocol.error_codes import ErrorCode
@@ -143,7 +143,7 @@ def _brokers(ctx: RequestContext) -> list[MetadataResponseBroker]:
 def _create_missing(
     ctx: RequestContext, asked: Iterable[MetadataRequestTopic], refused: dict[str, ErrorCode]
 ) -> Steps[None]:
-    """Create the topics that do not exist, some at a time, and note in `refused` why others could not be."""
+    """Create the topics that do not exist, some at a time, and note in `refused` which are not described, and why."""
     missing: list[str] = []
     for topic in asked:
         yield None
@@ -157,6 +157,8 @@ def _create_missing(
         if start:
             yield None
         _create(ctx, missing[start : start + CREATED_AT_ONCE], refused)
+    if ctx.config.kafka_defaults:
+        refused.update(dict.fromkeys(missing, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION) | refused)
 
 
 def _create(ctx: RequestContext, names: list[str], refused: dict[str, ErrorCode]) -> None:
@@ -166,10 +168,8 @@ def _create(ctx: RequestContext, names: list[str], refused: dict[str, ErrorCode]
     for name in names:
         if ctx.catalogue.get(name) is not None:
             continue
-        if name == OFFSETS_TOPIC:
-            ctx.cluster.ensure_offsets_topic()
-        elif name == TRANSACTION_TOPIC:
-            ctx.cluster.ensure_transaction_topic()
+        if name in INTERNAL_TOPICS:
+            ctx.cluster.ensure_state_topic(name)
         elif replication > len(ctx.cluster.alive):
             continue
         elif planned.collision(name) or planned.are_too_many(partitions):
@@ -193,7 +193,7 @@ def _found(
             return MetadataResponseTopic(error_code=ErrorCode.UNKNOWN_TOPIC_ID, name=None, topic_id=asked.topic_id)
         return topic
     topic = ctx.catalogue.get(asked.name)
-    if topic is not None:
+    if topic is not None and asked.name not in refused:
         return topic
     if name_problem(asked.name) is not None:
         return _missing(asked.name, ErrorCode.INVALID_TOPIC_EXCEPTION)

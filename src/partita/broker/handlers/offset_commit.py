@@ -60,7 +60,7 @@ def _in_slices(ctx: RequestContext, request: OffsetCommitRequest) -> Steps[Offse
     if not request.topics:
         return _merge(refused, OffsetCommitResponse())
     _count(ctx, request)
-    work = stored_offsets(request, ctx.version, ctx.now().wall_ms, ctx.groups.group_config)
+    work = stored_offsets(request, ctx.version, ctx.now().wall_ms, ctx.groups.settings)
     stored = yield from work
     if any(_is_gone(ctx, topic) for topic in request.topics):  # nothing would forget its offsets once they are stored
         answer: Any = OffsetsRefused(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)

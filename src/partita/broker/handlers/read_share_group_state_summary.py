@@ -3,17 +3,12 @@
 from __future__ import annotations
 
 from partita.broker.api.context import RequestContext, Steps
-from partita.broker.api.needs import Needs
 from partita.broker.api.served import Served
-from partita.broker.handlers._share_states import answered
+from partita.broker.handlers._share_states import BROKERS_ONLY, answered
 from partita.protocol.messages.read_share_group_state_summary import ReadShareGroupStateSummaryRequest
 from partita.protocol.primitives import Message
-from partita.security.rights.operations import Operation, ResourceType
 
-API = Served(
-    ReadShareGroupStateSummaryRequest,
-    rights=(Needs(Operation.CLUSTER_ACTION, ResourceType.CLUSTER),),
-)
+API = Served(ReadShareGroupStateSummaryRequest, rights=BROKERS_ONLY)
 
 
 def handle(ctx: RequestContext, request: ReadShareGroupStateSummaryRequest) -> Steps[Message]:

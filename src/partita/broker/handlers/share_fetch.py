@@ -128,7 +128,7 @@ def _plan(
 
 
 def _fetched(ctx: RequestContext, fetching: ShareFetching, wait_ms: int) -> Steps[dict[Key, Got]]:
-    """What the partitions give, as soon as there is enough, or when the wait is over."""
+    """Return the records of the partitions, as soon as there are enough or when the wait is over."""
     ends_ms = ctx.now().mono_ms + wait_ms
     loads = yield from fetching.load()
     if loads:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from partita.broker.api.apis import serves_share_groups
 from partita.broker.api.context import Answer, RequestContext
+from partita.broker.api.features import serves_share_groups
 from partita.broker.api.needs import READ_GROUP, Checked, Verdict, refused
 from partita.broker.api.served import Served
 from partita.group.share.heartbeat import member_id_problem

@@ -51,7 +51,7 @@ def handle(ctx: RequestContext, request: TxnOffsetCommitRequest) -> Steps[Answer
         yield None
         yield from _keep_existing(ctx, topic, refused)
     request.topics = [topic for topic in asked if topic.partitions]
-    if asked and not request.topics:
+    if not request.topics:
         return TxnOffsetCommitResponse(topics=list(refused.values()))
     outcome = _verified(ctx, request)
     if isinstance(outcome, asyncio.Future):

@@ -31,7 +31,7 @@ API = Served(
 
 
 def handle(ctx: RequestContext, request: WriteTxnMarkersRequest) -> Steps[WriteTxnMarkersResponse]:
-    """Every partition of every marker is answered for itself, once its marker is durable."""
+    """Answer every partition of every marker by itself, once its marker is durable."""
     may = may_act_as_broker(ctx)
     asked = (
         (

@@ -16,10 +16,11 @@ from typing import TYPE_CHECKING, Any
 
 from partita.broker.counts import Times, TopicTraffic, Traffic
 from partita.broker.measuring.rebalances import RebalanceMetrics
+from partita.broker.measuring.share_groups import ShareGroupMetrics
 from partita.broker.measuring.transactions import TransactionMetrics
 from partita.broker.storage.log_store import COUNTERS
 from partita.metrics.moving_rate import MovingRate
-from partita.metrics.registry import How, Metrics, Page, Row, prometheus
+from partita.metrics.registry import How, Metrics, Page, Reading, Row
 from partita.metrics.sensor import Sensor
 from partita.protocol.error_codes import ErrorCode
 
@@ -62,7 +63,9 @@ OF_LOGS: dict[str, Callable[[PartitionLog], int]] = {
 }
 STATES = ("Empty", "PreparingRebalance", "CompletingRebalance", "Stable", "Dead")
 OF_NOTES = {
-    "GroupEpochBumped": ("consumer-group-rebalance", "new epochs of KIP-848 groups"),
+    "consumer": ("consumer-group-rebalance", "new epochs of KIP-848 groups"),
+    "share": ("share-group-rebalance", "new epochs of share groups"),
+    "streams": ("streams-group-rebalance", "new epochs of streams groups"),
     "Rebalanced": ("group-completed-rebalance", "rebalances that were completed"),
     "OffsetsExpired": ("offset-expiration", "committed offsets that expired"),
 }
@@ -82,6 +85,8 @@ class BrokerMetrics:
         self._errors: set[tuple[int, int]] = set()
         self._classic: Counter[str] = Counter()
         self._consumer: Counter[str] = Counter()
+        self._share: Counter[str] = Counter()
+        self._streams: Counter[str] = Counter()
         self._led = 0
         self._left_out = 0
         self._logs: dict[tuple[str, int], PartitionLog] = {}
@@ -94,14 +99,17 @@ class BrokerMetrics:
     def text(self) -> str:
         """Every metric in Prometheus' text format, with TYPE and HELP."""
         self._follow()
-        return prometheus(self.registry, DOMAIN, self._now_ms())
+        page = Page(DOMAIN)
+        for reading in self._readings():
+            page.add(reading)
+        return page.text()
 
     async def text_in_slices(self) -> str:
         """Return the same text in slices, between which the loop of clients does other work."""
         for _ in self._followed():
             await asyncio.sleep(0)
         page = Page(DOMAIN)
-        for number, reading in enumerate(self.registry.walk(self._now_ms())):
+        for number, reading in enumerate(self._readings()):
             page.add(reading)
             if number % SLICE_METRICS == 0:
                 await asyncio.sleep(0)
@@ -111,6 +119,12 @@ class BrokerMetrics:
         """Every metric by its name in that text, labels in braces behind it."""
         lines = (line for line in self.text().splitlines() if not line.startswith("#"))
         return {name: float(value) for name, _, value in (line.rpartition(" ") for line in lines)}
+
+    def _readings(self) -> Iterator[Reading]:
+        """The broker's own metrics, and those that clients push."""
+        yield from self.registry.walk(self._now_ms())
+        if self._services.client_metrics.made is not None:
+            yield from self._services.client_metrics.made.readings()
 
     def _now_ms(self) -> float:
         return self._clock.mono_ms()
@@ -134,6 +148,7 @@ class BrokerMetrics:
         self._register_coordinator()
         services = self._services
         self._transactions = TransactionMetrics(self.registry, services)
+        self._shares = ShareGroupMetrics(self.registry, self.meter, services)
         services.cluster.notes.listen(RebalanceMetrics(self.registry).hear)
         self.value(SESSIONS, "NumIncrementalFetchSessions", services.count_fetch_sessions)
         left_out = "opened logs without metrics of their own, as there are too many"
@@ -176,6 +191,19 @@ class BrokerMetrics:
             gauge(COORDINATOR, "num-partitions", "shards", lambda s=state: self._shards()[s], state=state)  # type: ignore[misc]  # bound per round of the loop
         gauge(COORDINATOR, "group-count", "groups", lambda: sum(self._classic.values()), protocol="classic")
         gauge(COORDINATOR, "group-count", "groups", lambda: sum(self._consumer.values()), protocol="consumer")
+        gauge(COORDINATOR, "group-count", "groups", lambda: sum(self._share.values()), protocol="share")
+        gauge(COORDINATOR, "group-count", "groups", lambda: sum(self._streams.values()), protocol="streams")
+        for state in ("Empty", "Stable", "Dead"):
+            read = partial(self._count_shares, state)
+            gauge(COORDINATOR, "share-group-count", "share groups in this state", read, state=state.lower())
+        for state in ("Empty", "NotReady", "Assigning", "Reconciling", "Stable", "Dead"):
+            gauge(
+                COORDINATOR,
+                "streams-group-count",
+                "streams groups in this state",
+                lambda s=state: self._streams[s],  # type: ignore[misc]  # bound per round of the loop
+                state=state.lower(),
+            )
         for state in ("Empty", "Assigning", "Reconciling", "Stable", "Dead"):
             gauge(
                 COORDINATOR,
@@ -191,7 +219,8 @@ class BrokerMetrics:
         )
 
     def _hear(self, note: dict[str, Any]) -> None:
-        sensor = self._noted.get(note["note"])
+        kind = note["note"]
+        sensor = self._noted.get(note["protocol"] if kind == "GroupEpochBumped" else kind)
         if sensor is not None:
             sensor.record(note.get("partitions", 1), self._now_ms())
 
@@ -205,9 +234,11 @@ class BrokerMetrics:
 
         Goes on in slices: where it yields, others may work.
         """
-        self._classic, self._consumer = self._states(), self._consumer_states()
+        self._classic, self._consumer, self._share = self._states(), self._consumer_states(), self._share_states()
+        self._streams = self._streams_states()
         yield
         yield from self._transactions.followed()
+        yield from self._shares.followed()
         self._follow_topics()
         self._follow_requests()
         self._follow_listeners()
@@ -304,6 +335,19 @@ class BrokerMetrics:
         groups = self._groups()
         runners: Iterable[Any] = () if groups is None else groups.runners.values()
         return Counter(g.state.value for runner in runners for g in runner.coordinator.consumer_groups.values())
+
+    def _share_states(self) -> Counter[str]:
+        groups = self._groups()
+        runners: Iterable[Any] = () if groups is None else groups.runners.values()
+        return Counter(g.state for runner in runners for g in runner.coordinator.hard_state.share_groups.values())
+
+    def _streams_states(self) -> Counter[str]:
+        groups = self._groups()
+        runners: Iterable[Any] = () if groups is None else groups.runners.values()
+        return Counter(g.state for runner in runners for g in runner.coordinator.hard_state.streams_groups.values())
+
+    def _count_shares(self, state: str) -> int:
+        return self._share[state]
 
     def _shards(self) -> Counter[str]:
         groups = self._groups()

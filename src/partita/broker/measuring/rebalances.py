@@ -36,7 +36,7 @@ class RebalanceMetrics:
             for phase, times in self._phases.items():
                 times.add(note[phase])
         elif note["note"] == "GroupEpochBumped":
-            self._begin("consumer", note["cause"]["what"])
+            self._begin(note["protocol"], note["cause"]["what"])
 
     def _begin(self, protocol: str, cause: str) -> None:
         """Causes are few: they are the constants of `partita.group.notes`."""

@@ -50,7 +50,7 @@ class _Waiting:
         connection.on_close(self.drop)
 
     def notify(self, partition: Partition) -> None:
-        """Something changed: look again once this turn of the loop is over."""
+        """Note a change: look again once this turn of the loop is over."""
         if self.future.done():
             return
         if not self._moved:

@@ -38,12 +38,12 @@ from collections import deque
 from collections.abc import Callable
 from functools import cache, partial
 from time import perf_counter
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 from partita.broker.api.apis import API_VERSIONS, SERVED, ServedApi
 from partita.broker.api.context import Answer, RequestContext, handled
 from partita.broker.api.served import ELEMENTS_MAX
-from partita.broker.wire.contract import Chunks, ConnectionHandle, Parked
+from partita.broker.wire.contract import Chunks, ConnectionHandle, Parked, Promised
 from partita.broker.wire.memo import Memo, Replies
 from partita.broker.wire.turns import let_go
 from partita.lazy import later
@@ -89,13 +89,8 @@ class RateLimit:
         return True
 
 
-class RequestStart(NamedTuple):
-    """The header fields of a request."""
-
-    api: ServedApi
-    version: int
-    correlation_id: int
-    client_id: str | None
+RequestStart: TypeAlias = tuple[ServedApi, int, int, str | None]
+"""A request's API and version, its correlation id and client id."""
 
 
 class Exchange:
@@ -161,6 +156,10 @@ class Exchange:
         if answer is None:
             self._count(None)
             return None
+        if isinstance(answer, Promised) and not answer.done():
+            promised = Parked(holds_back=self.ctx.holds_back)
+            answer.then = lambda message: promised.follow(self._encode(message))
+            return promised
         future = answer if isinstance(answer, asyncio.Future) else asyncio.ensure_future(answer)
         # Done already: the reply takes its place without being parked.
         if future.done():
@@ -307,7 +306,7 @@ class Dispatcher:
             return _unsupported(api_key, version, correlation_id)
         # A first limit for all: a message that exceeds it begins again in slices, under the limit of its API.
         reader.allow(QUICK_ELEMENTS if api.elements_max > QUICK_ELEMENTS else api.elements_max)
-        start = RequestStart(api, version, correlation_id, client_id)
+        start = api, version, correlation_id, client_id
         try:
             request = api.request.read(reader, version)  # what follows is ignored, see decision 90
         except TooManyElements:
@@ -322,7 +321,7 @@ class Dispatcher:
             if done.cancelled():
                 parked.finish(None)
             # The second limit: it did not fit into what is served in slices beside others.
-            elif isinstance(done.exception(), TooManyElements) and start.api.alone_max:
+            elif isinstance(done.exception(), TooManyElements) and start[0].alone_max:
                 self._services.one_at_a_time().run(
                     lambda ended: self._serve_alone(connection, frame, start, parked, ended)
                 )
@@ -331,17 +330,19 @@ class Dispatcher:
             else:
                 parked.follow(self._answer(connection, frame, start, done.result(), is_large=True))
 
-        self._read(frame, start, start.api.elements_max).add_done_callback(go_on)
+        self._read(frame, start, start[0].elements_max).add_done_callback(go_on)
         return parked
 
     def _read(self, frame: Buffer, start: RequestStart, elements_max: int) -> asyncio.Future[Message]:
         """The request, read in slices. Fails with MalformedRequest."""
 
+        api, version, _, _ = start
+
         def read(pause: Callable[[], None]) -> Message:
             reader = read_request_header(frame)[-1]
             reader.allow(elements_max)
             reader.pause = pause
-            return start.api.request.read(reader, start.version)
+            return api.request.read(reader, version)
 
         return self._services.sliced_thread().run(read)
 
@@ -353,7 +354,7 @@ class Dispatcher:
         parked: Parked,
         ended: Callable[[], None],
     ) -> None:
-        """It is the turn of a very large request: read it and answer, then call `ended`."""
+        """Read a very large request in its turn and answer it, then call `ended`."""
         outcome: Chunks | Parked | None = None
 
         def end() -> None:
@@ -377,7 +378,7 @@ class Dispatcher:
         if connection.closed:
             end()
         else:
-            self._read(frame, start, start.api.alone_max).add_done_callback(go_on)
+            self._read(frame, start, start[0].alone_max).add_done_callback(go_on)
 
     def _answer(
         self,

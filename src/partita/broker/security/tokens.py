@@ -47,7 +47,7 @@ class UnsecuredTokens:
         self._user_claim = config.text("sasl.oauthbearer.sub.claim.name")
 
     def prepare(self, loop: asyncio.AbstractEventLoop) -> asyncio.Future[None] | None:
-        """Nothing has to be read first."""
+        """Do nothing: there is nothing to read first."""
         return None
 
     def check(self, token: str) -> Claims:

@@ -43,7 +43,7 @@ class Partitions:
         return partition if partition.leader == self._node_id else ErrorCode.NOT_LEADER_OR_FOLLOWER
 
     def known(self, key: Key) -> Partition | None:
-        """The partition, whoever leads it."""
+        """Return the partition, whichever node leads it."""
         topic = self._catalogue.by_id.get(key[0])
         return None if topic is None else topic.partition(key[1])
 
@@ -56,7 +56,7 @@ class Partitions:
 
 
 class Acknowledging:
-    """What one member acknowledges with one request."""
+    """The acknowledgements of one member in one request."""
 
     def __init__(self, node: ShareNode, partitions: Partitions, group_id: str, member_id: str) -> None:
         self._node = node

@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Sequence
-from typing import TYPE_CHECKING, NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 from partita.protocol.error_codes import ErrorCode
 from partita.protocol.messages.read_share_group_state import (
@@ -22,13 +22,15 @@ from partita.protocol.messages.write_share_group_state import (
     WriteStatePartition,
     WriteStateTopic,
 )
+from partita.protocol.primitives import Message
 from partita.share.partition.model import StateBatch, Write
-
-if TYPE_CHECKING:
-    from partita.broker.share.persister import Persister
 
 log = logging.getLogger("partita.broker")
 
+Persister: TypeAlias = Callable[[Message], Awaitable[Any]]
+"""Asks the share coordinator. It may be slow, an answer holds an error for each share partition, and a broken
+coordinator may raise. State counts as stored once a write was answered without an error; calls about one share
+partition take effect in the order in which they were made. (Kafka: Persister.)"""
 PAUSES_SECONDS = (0.02, 0.05, 0.1, 0.2, 0.5, 1.0)
 """The pauses before a call is made again."""
 _RETRIED = frozenset(
@@ -74,7 +76,7 @@ async def read_state(persister: Persister, place: Place) -> Read | ErrorCode:
     )
 
     async def ask() -> Read | ErrorCode:
-        answer = (await persister.read(request)).results[0].partitions[0]
+        answer = (await persister(request)).results[0].partitions[0]
         if answer.error_code:
             return ErrorCode(answer.error_code)
         batches = (
@@ -107,7 +109,7 @@ async def write_state(persister: Persister, place: Place, state_epoch: int, writ
     )
 
     async def ask() -> ErrorCode:
-        return ErrorCode((await persister.write(request)).results[0].partitions[0].error_code)
+        return ErrorCode((await persister(request)).results[0].partitions[0].error_code)
 
     return await _tried(ask, place)
 

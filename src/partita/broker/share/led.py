@@ -8,18 +8,19 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections import Counter
 from collections.abc import Callable, Coroutine, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from partita.broker.share.calls import Place, Read, read_state, write_state
+from partita.broker.share.calls import Persister, Place, Read, read_state, write_state
 from partita.protocol.error_codes import ErrorCode
 from partita.records.header import iter_batches
 from partita.share.partition.acquiring import Wish
-from partita.share.partition.model import Acknowledgement, Acquired, Limits, LogBatch, Stored, Write
+from partita.share.partition.model import Acknowledgement, Acquired, Letter, Limits, LogBatch, Stored, Write
 from partita.share.partition.share_partition import SharePartition
 
 if TYPE_CHECKING:
-    from partita.broker.share.persister import Persister
+    from partita.broker.share.dead_letters import DeadLetters
     from partita.broker.share.settings import ShareSettings
     from partita.broker.topics.catalogue import Partition
     from partita.log.partition_log import PartitionLog
@@ -48,13 +49,25 @@ class Taken(NamedTuple):
 NOTHING = Taken(memoryview(b""), [])
 
 
+class InFlight(NamedTuple):
+    """How much of a share partition is in flight."""
+
+    records: int = 0
+    batches: int = 0
+
+
 class Shell(NamedTuple):
-    """What all share partitions of a node are given. `look_again` wakes the fetches that wait on a partition."""
+    """The surroundings of all share partitions of a node. `look_again` wakes the fetches that wait on a partition.
+
+    `acknowledged` counts records by the type of their acknowledgement.
+    """
 
     loop: asyncio.AbstractEventLoop
     clock: Clock
     persister: Persister
     look_again: Callable[[Partition], None]
+    acknowledged: Counter[int]
+    dead_letters: DeadLetters
 
 
 class LedPartition:
@@ -72,6 +85,8 @@ class LedPartition:
         self.has_ended = False
         self.changes = 0
         """Counts the moments at which a waiting fetch should look again."""
+        self.locks_ended = 0
+        """Records that were taken back since their locks had ended."""
         self.is_leaving = False
         """To be forgotten once its writes are done, unless it is fetched again."""
         self._shell = shell
@@ -83,6 +98,7 @@ class LedPartition:
         self._queue: list[tuple[Write, asyncio.Future[ErrorCode]]] = []
         self._tasks: set[asyncio.Task[None]] = set()
         self._is_writing = False
+        self._lettering = 0
         self.load = self._start(self._load())
         """The load of the state; it ends in `shared`, or in `error`."""
 
@@ -99,6 +115,7 @@ class LedPartition:
         if isinstance(loaded, SharePartition):
             self.shared = loaded
             self._look_again()
+            self._write_letters(loaded.dead_letters())
         else:
             self.end(loaded)
 
@@ -129,7 +146,10 @@ class LedPartition:
     def leave(self) -> None:
         """Leave memory as soon as everything is written."""
         self.is_leaving = True
-        if not self._is_writing:
+        self._leave_when_written()
+
+    def _leave_when_written(self) -> None:
+        if self.is_leaving and not self._is_writing and not self._lettering:
             self.end()
 
     def stop(self) -> None:
@@ -158,8 +178,22 @@ class LedPartition:
         """Whether a fetch may get anything, once there is something in the log."""
         return self.shared is not None and not self.has_ended and self.shared.can_acquire
 
+    @property
+    def in_flight(self) -> InFlight:
+        """The records that members hold or may get again."""
+        flight = self.shared.flight if self.shared is not None else None
+        return InFlight() if flight is None else InFlight(flight.span, len(flight.batches))
+
+    @property
+    def lag(self) -> int:
+        """How many records are not done with, from the start of the share partition to the end of the log."""
+        shared, log = self.shared, self.partition.opened_log
+        if shared is None or log is None:
+            return 0
+        return max(0, log.high_watermark - shared.flight.start - shared.flight.completed)
+
     def end_offset(self) -> int:
-        """Where the log ends for the group."""
+        """The end of the log, as the group sees it."""
         return self._up_to(self.partition.log)
 
     def readable_bytes(self) -> int:
@@ -223,9 +257,14 @@ class LedPartition:
             return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
         outcome = self.shared.acknowledge(member_id, verdicts, self._now_ms())
         self._arm()
-        if isinstance(outcome, Write):
-            return self._store(outcome)
-        return ErrorCode.NONE if outcome is None else outcome
+        if isinstance(outcome, ErrorCode):
+            return outcome
+        for verdict in verdicts:
+            if len(verdict.types) == 1:
+                self._shell.acknowledged[verdict.types[0]] += verdict.last - verdict.first + 1
+            else:
+                self._shell.acknowledged.update(verdict.types)
+        return ErrorCode.NONE if outcome is None else self._store(outcome)
 
     def release(self, member_id: str) -> asyncio.Future[ErrorCode] | None:
         """Give back all that a member holds; None if it holds nothing."""
@@ -237,10 +276,15 @@ class LedPartition:
     def on_timer(self) -> None:
         """Take back what is locked no longer."""
         self._timer = None
+        self.end_locks(self._now_ms())
+
+    def end_locks(self, until_ms: int) -> None:
+        """Take back what is locked until then at the latest."""
         if self.shared is None or self.has_ended:
             return
-        write = self.shared.expire(self._now_ms())
+        write = self.shared.expire(until_ms)
         if write is not None:
+            self.locks_ended += sum(batch.last - batch.first + 1 for batch in write.batches)
             self._store(write)
             self._look_again()
         self._arm()
@@ -278,8 +322,7 @@ class LedPartition:
                 for _, outcome in taken:
                     _settle(outcome, code)
         self._is_writing = False
-        if self.is_leaving:
-            self.end()
+        self._leave_when_written()
 
     def _next_writes(self) -> list[tuple[Write, asyncio.Future[ErrorCode]]]:
         rows = at = 0
@@ -302,8 +345,26 @@ class LedPartition:
             self.end(code)
             return
         self._arm()
+        self._write_letters([letter for write in writes for letter in write.letters if shared.is_given_up(letter)])
         if (shared.next_fetch_offset, shared.can_acquire) != before:
             self._look_again()
+
+    def _write_letters(self, letters: Sequence[Letter]) -> None:
+        if letters:
+            self._lettering += 1
+            self._start(self._letter(letters))
+
+    async def _letter(self, letters: Sequence[Letter]) -> None:
+        """Write dead letters, then archive their records, whether or not that succeeded."""
+        try:
+            await self._shell.dead_letters.write(self.place, self.partition, letters)
+        except Exception:
+            log.exception("share group %r cannot write dead letters", self.place.group_id)
+        self._lettering -= 1
+        write = None if self.shared is None or self.has_ended else self.shared.archive(letters)
+        if write is not None:
+            self._store(write)
+        self._leave_when_written()
 
     def _up_to(self, log: PartitionLog) -> int:
         is_committed = self._settings.is_committed(self.place.group_id)

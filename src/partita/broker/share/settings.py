@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
@@ -29,17 +30,20 @@ class InForce(Protocol):
 class ShareSettings:
     """Limits, isolation and first offsets of share groups."""
 
-    def __init__(self, in_force: InForce, clock: Clock) -> None:
+    def __init__(self, in_force: InForce, clock: Clock, takes_letters: Callable[[], bool]) -> None:
+        """`takes_letters` says whether groups may have dead letters. (share.version 2)"""
+        self._takes_letters = takes_letters
         self._in_force = in_force
         self._clock = clock
 
     def limits(self, group_id: str) -> Limits:
-        """What the group's share partitions are bound to now."""
+        """Return the limits that hold for the group's share partitions now."""
         return Limits(
             self._number(group_id, "share.delivery.count.limit"),
             self._number(group_id, "share.partition.max.record.locks"),
             self.lock_ms(group_id),
             bool(self._in_force(group_id, "share.renew.acknowledge.enable")),
+            self._takes_letters() and bool(self._in_force(group_id, "errors.deadletterqueue.topic.name")),
         )
 
     def lock_ms(self, group_id: str) -> int:
@@ -51,7 +55,7 @@ class ShareSettings:
         return self._in_force(group_id, "share.isolation.level") == "read_committed"
 
     async def initial_offset(self, group_id: str, partition: Partition) -> int | ErrorCode:
-        """Where a group begins that has no offset yet."""
+        """Return the first offset of a group that has none stored."""
         reset = str(self._in_force(group_id, "share.auto.offset.reset"))
         try:
             log = partition.log

@@ -65,14 +65,6 @@ class StateRunner(ShardLife):
         self.settings = settings
         self.coordinator.config = settings.rules
 
-    @property
-    def error(self) -> ErrorCode:
-        """The error code while the shard is loading, failed or gone; NONE while it serves."""
-        if self.state is State.ACTIVE:
-            return ErrorCode.NONE
-        loading = self.state is State.LOADING
-        return ErrorCode.COORDINATOR_LOAD_IN_PROGRESS if loading else ErrorCode.NOT_COORDINATOR
-
     def _replay_batch(self, header: BatchHeader, batch: memoryview) -> None:
         if header.is_control:
             return

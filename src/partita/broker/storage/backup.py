@@ -122,7 +122,7 @@ def _copied(job: _Job) -> Copied:
             size += copied or 0
         with suppress(FileNotFoundError):  # it is written a moment after the topic was created
             _copy(topic / DESCRIPTION, target / TOPICS / topic.name / DESCRIPTION)
-    # The catalogue is at least as new as the logs: no id of a producer that they hold is given again.
+    # The catalogue is at least as new as the logs: no id of a producer that they hold is delivered again.
     names = [FORMAT, CATALOGUE, COPIED, ENDS, *([HANDOVER, CLEAN] if is_clean else [])]
     for name in names:
         if name in (FORMAT, CATALOGUE) or (source / name).exists():

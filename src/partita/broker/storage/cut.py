@@ -14,7 +14,6 @@ import os
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -52,8 +51,7 @@ class End(NamedTuple):
     log_end_offset: int
 
 
-@dataclass(frozen=True, slots=True)
-class Cut:
+class Cut(NamedTuple):
     """All open logs at one instant of the broker's clock, by their folders. Other logs did not change since a start."""
 
     wall_ms: int
@@ -151,8 +149,7 @@ def _answer(root: str, token: str, cut: Cut) -> None:
         os.replace(f"{path}.tmp", path)
 
 
-@dataclass(frozen=True, slots=True)
-class HeldCut:
+class HeldCut(NamedTuple):
     """A cut below which the broker keeps everything, as long as the copying process calls `go_on` often enough."""
 
     cut: Cut

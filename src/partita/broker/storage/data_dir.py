@@ -1,4 +1,4 @@
-"""A broker's data, on disk in a locked and versioned directory, or in this process.
+"""A broker's data on disk, in a locked and versioned directory.
 
 format (version), lock (held by one process, with its id in it), clean (mark of an orderly stop), handover (state of the
 coordinators at that stop), ends (where each log ended at that stop), copied (mark of a copy of a running broker),
@@ -17,7 +17,6 @@ from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING
 
-from partita.broker.blocks import fresh_block
 from partita.broker.storage.catalogue_file import (
     CATALOGUE,
     DELETED_SUFFIX,
@@ -40,13 +39,7 @@ from partita.broker.storage.disk_storage import DiskStorage
 from partita.broker.storage.log_store import LogStore
 from partita.lazy import later
 from partita.log.log_config import Durability
-from partita.log.storage import (
-    MemoryStorage,
-    StorageError,
-    StorageFull,
-    read_file,
-    replace_file,
-)
+from partita.log.storage import StorageError, StorageFull, read_file, replace_file
 
 if TYPE_CHECKING:
     import fcntl
@@ -66,7 +59,6 @@ ENDS = "ends"
 COPIED = "copied"
 """Says of a copy of a running broker, for good, when that one had its logs end here."""
 _SURVIVES = {
-    Durability.MEMORY: "kept in memory, gone when the broker stops",
     Durability.OS: "durability os: survives a kill of the broker; a power loss may take the last second",
     Durability.SYNC: "durability sync: survives a power loss",
 }
@@ -84,57 +76,6 @@ _WAY_OUT = "make it readable and writable, or restore it from a copy, and start 
 
 class DataDirectoryError(Exception):
     """A directory that cannot be used; the message is one line for the user who starts the broker."""
-
-
-class MemoryStore(LogStore):
-    """Everything in this process; nothing is left when it ends."""
-
-    description = _SURVIVES[Durability.MEMORY]
-    root = "memory"
-    _at_once = 1
-
-    def __init__(self) -> None:
-        storage = MemoryStorage(fresh_block)
-        super().__init__(storage, storage, Durability.MEMORY)
-        self._catalogue: list[bytes] = []
-
-    def read_catalogue(self) -> list[bytes]:
-        """All lines so far."""
-        return list(self._catalogue)
-
-    def append_catalogue(self, *lines: bytes, may_wait: bool = False, holds_appends: bool = False) -> None:
-        """Add lines."""
-        self._catalogue += lines
-
-    def bury(self, topic_ids: Iterable[bytes], lines: Iterable[bytes]) -> None:
-        """Add the lines: memory has room."""
-        self._catalogue += lines
-
-    def rewrite_catalogue(self, lines: list[bytes]) -> None:
-        """Replace all lines."""
-        self._catalogue = list(lines)
-
-    def volume_bytes(self) -> tuple[int, int]:
-        """There is no volume."""
-        return -1, -1
-
-    def has_room_for_groups(self, size: int) -> bool:
-        """Memory is not measured."""
-        return True
-
-    def check(self) -> None:
-        """There is no directory that could be lost."""
-
-    def settle(self) -> None:
-        """No line has to wait for room."""
-
-    def sync_catalogue(self) -> None:
-        """Memory has nothing to sync."""
-
-    def close(self) -> None:
-        """Forget every log."""
-        self.logs.clear()
-        self._configs.clear()
 
 
 class DiskStore(LogStore):

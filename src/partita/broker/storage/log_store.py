@@ -9,7 +9,6 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from partita.broker.config import TopicConfig
-from partita.broker.storage.catalogue_file import DESCRIPTION, TOPICS, encode
 from partita.broker.storage.side_by_side import AT_ONCE, side_by_side
 from partita.lazy import later
 from partita.log.log_config import Durability, LogConfig
@@ -17,9 +16,10 @@ from partita.log.storage import TRANSIENT, Storage, StorageError, replace_file
 from partita.system_clock import SystemClock
 
 if TYPE_CHECKING:
-    from partita.broker.config import TopicConfig
+    from partita.broker.storage import catalogue_file
     from partita.log import partition_log
 else:
+    catalogue_file = later("partita.broker.storage.catalogue_file")
     partition_log = later("partita.log.partition_log")
 
 
@@ -101,7 +101,7 @@ class LogStore:
         """Open the log of one partition, creating it when it is new. Called once per partition."""
         if self.failure is not None:
             raise StorageError(f"the log directory is offline: {self.failure}")
-        folder = f"{TOPICS}/{topic_id.hex()}"
+        folder = f"{catalogue_file.TOPICS}/{topic_id.hex()}"
         directory = f"{folder}/{partition}"
         try:
             opened = partition_log.PartitionLog.open(
@@ -133,16 +133,16 @@ class LogStore:
         if folder in self._described:
             return
         self._described.add(folder)
-        if DESCRIPTION not in self._storage.list(folder):
+        if catalogue_file.DESCRIPTION not in self._storage.list(folder):
             self.later(partial(self._write_description, folder, description()))
 
     def _write_description(self, folder: str, description: bytes) -> None:
         if self._storage.list(folder):
-            replace_file(self._storage, folder, DESCRIPTION, encode(description))
+            replace_file(self._storage, folder, catalogue_file.DESCRIPTION, catalogue_file.encode(description))
 
     def describe(self, topic_id: bytes, description: bytes) -> None:
         """Write the catalogue's present description of the topic into its folder, if it has one."""
-        folder = f"{TOPICS}/{topic_id.hex()}"
+        folder = f"{catalogue_file.TOPICS}/{topic_id.hex()}"
         if self.durability is not Durability.MEMORY:
             self.later(partial(self._write_description, folder, description))
 
@@ -223,20 +223,20 @@ class LogStore:
 
     def has_log(self, topic_id: bytes, partition: int) -> bool:
         """Whether anything was ever written for the partition."""
-        directory = f"{TOPICS}/{topic_id.hex()}/{partition}"
+        directory = f"{catalogue_file.TOPICS}/{topic_id.hex()}/{partition}"
         return directory in self._ends or bool(self._storage.list(directory))
 
     def delete_log(self, topic_id: bytes, partition: int) -> None:
         """Forget one partition's data; its log is discarded already."""
-        directory = f"{TOPICS}/{topic_id.hex()}/{partition}"
+        directory = f"{catalogue_file.TOPICS}/{topic_id.hex()}/{partition}"
         self.logs.pop(directory, None)
         self._configs.pop(directory, None)
         self._ends.pop(directory, None)
-        self._described.discard(f"{TOPICS}/{topic_id.hex()}")
+        self._described.discard(f"{catalogue_file.TOPICS}/{topic_id.hex()}")
         self.later(partial(self._remove, topic_id.hex(), partition))
 
     def _remove(self, topic_id: str, partition: int) -> None:
-        self._storage.remove_dir(f"{TOPICS}/{topic_id}/{partition}")
+        self._storage.remove_dir(f"{catalogue_file.TOPICS}/{topic_id}/{partition}")
 
     def close_logs(self) -> None:
         """Close every open log: many at a time where each waits for a disk."""

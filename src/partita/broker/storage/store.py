@@ -1,7 +1,7 @@
 """A broker's storage: the catalogue's lines, and one log per partition. On disk or in memory.
 
 `data_dir.DiskStore` keeps both in a locked directory whose log folders are named by topic id, never by name (H22);
-`data_dir.MemoryStore` keeps them in this process.
+`memory_store.MemoryStore` keeps them in this process.
 """
 
 from __future__ import annotations

@@ -13,10 +13,9 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from partita.broker.config import BrokerConfig
-from partita.broker.storage.cut import CutsForCopies
 from partita.broker.storage.side_by_side import AT_ONCE, side_by_side
 from partita.broker.storage.store import Store
-from partita.lazy import later
+from partita.lazy import Lazy, later
 from partita.log.log_config import Durability
 from partita.log.storage import StorageError, StorageFull
 from partita.now import Clock
@@ -25,11 +24,13 @@ from partita.records.header import InvalidBatch
 if TYPE_CHECKING:
     from concurrent import futures
 
+    from partita.broker.storage import cut
     from partita.log import compaction
     from partita.log.partition_log import PartitionLog
     from partita.log.sync_ticket import SyncTicket
 else:
     compaction = later("partita.log.compaction")
+    cut = later("partita.broker.storage.cut")
     futures = later("concurrent.futures")
 
 log = logging.getLogger("partita.broker")
@@ -110,7 +111,7 @@ class Upkeep:
         self._retaining: asyncio.Task[int] | None = None
         self._cleaner_timer: asyncio.TimerHandle | None = None
         self._cleaning: asyncio.Task[int] | None = None
-        self._cuts = CutsForCopies(store, clock)
+        self._cuts = Lazy(lambda: cut.CutsForCopies(store, clock))
         self._threads: futures.ThreadPoolExecutor | None = None
         self._is_stopped = False
 
@@ -177,7 +178,7 @@ class Upkeep:
         self._check_timer = self._loop.call_later(CHECK_SECONDS, self._check)
         self._store.check()
         self._store.settle()
-        self._cuts.look()
+        self._cuts().look()
         if self._store.chores and self._store.failure is None:
             self._chore_came()
 
@@ -328,7 +329,7 @@ class Upkeep:
             # Here and not at each append: a producer that is gone costs memory, not correctness.
             kept.producers.expire(now.wall_ms, expiration_ms)
             try:
-                count += 0 if self._cuts.is_held else kept.delete_old_segments(now)
+                count += 0 if self._cuts().is_held else kept.delete_old_segments(now)
             except StorageError as error:
                 log.warning("retention of %s: %s", kept.directory, error)
                 self._store.note_error(error)
@@ -361,9 +362,11 @@ class Upkeep:
     async def _compact_some(self, portion: list[PartitionLog], *, force: bool) -> int:
         count = 0
         for kept in portion:
-            if self._cuts.is_held:
+            if self._cuts().is_held:
                 break
-            if not kept.config.compact or kept.is_being_compacted or kept.failure is not None:
+            if kept.is_being_compacted or kept.failure is not None:
+                continue
+            if not kept.config.compact and kept.half_swapped is None:
                 continue
             kept.is_being_compacted = True
             try:

@@ -170,6 +170,11 @@ class TopicCatalogue:
         """The topic of this name, or None."""
         return self.by_name.get(name)
 
+    def name_of(self, topic_id: bytes) -> str | None:
+        """The name of the topic with this id; None if there is none."""
+        topic = self.by_id.get(topic_id)
+        return None if topic is None else topic.name
+
     def names_like(self, name: str) -> list[str]:
         """The topics whose names differ from `name` only in periods and underscores."""
         return [other for other in self._by_flat_name.get(flat(name), ()) if other != name]

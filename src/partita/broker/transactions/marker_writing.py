@@ -6,11 +6,11 @@ import asyncio
 from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple
 
-from partita.broker.shard_life import State
+from partita.broker.shard_life import State, when_durable
 from partita.broker.topics.catalogue import OFFSETS_TOPIC, Partition
 from partita.group.contract import GroupRequest
 from partita.group.requests import EndTransaction, TransactionEnded
-from partita.log.partition_log import AppendRefused, PartitionLog
+from partita.log.partition_log import AppendRefused
 from partita.log.storage import StorageError
 from partita.protocol.error_codes import ErrorCode
 from partita.records.builder import build_marker
@@ -117,21 +117,5 @@ def _append(shards: Shards, partition: Partition, marker: EndMarker) -> ErrorCod
         return refused.code
     except StorageError:
         return ErrorCode.KAFKA_STORAGE_ERROR
-    return when_durable(shards, log, log.log_end_offset)
-
-
-def when_durable(shards: Shards, log: PartitionLog, offset: int) -> ErrorCode | asyncio.Future[ErrorCode]:
-    """NONE once the high watermark has reached `offset`, KAFKA_STORAGE_ERROR if the log fails before."""
-    if log.high_watermark >= offset:
-        return ErrorCode.NONE
-    durable: asyncio.Future[ErrorCode] = shards.cluster.loop.create_future()
-
-    def look() -> None:
-        if log.high_watermark >= offset or log.failure is not None:
-            log.unwatch(look)
-            if not durable.done():
-                reached = log.high_watermark >= offset
-                durable.set_result(ErrorCode.NONE if reached else ErrorCode.KAFKA_STORAGE_ERROR)
-
-    log.watch(look)
-    return durable
+    written = when_durable(shards.cluster.loop, log, log.log_end_offset)
+    return written.result() if written.done() else written

@@ -157,16 +157,8 @@ class TransactionRunner(ShardLife):
         call.future = self._loop.create_future()
         return call.future
 
-    @property
-    def error(self) -> ErrorCode:
-        """The error code while the shard is loading, failed or gone; NONE while it serves."""
-        if self.state is State.ACTIVE:
-            return ErrorCode.NONE
-        loading = self.state is State.LOADING
-        return ErrorCode.COORDINATOR_LOAD_IN_PROGRESS if loading else ErrorCode.NOT_COORDINATOR
-
     def markers_done(self, decided: Transaction, partitions: Iterable[TopicPartition]) -> None:
-        """These partitions have the marker of the decision, or need none."""
+        """Note partitions that have the marker of the decision, or need none."""
         if self.state is State.ACTIVE:
             self.take(self.coordinator.markers_done(decided, partitions, self._cluster.clock.now()))
 

@@ -88,8 +88,8 @@ class Connection(asyncio.BufferedProtocol):
     __slots__ = (
         "_answerer", "_is_aborted", "_is_in_line", "_largest_received", "_login_bytes", "_mute", "_on_close", "_out",
         "_out_bytes", "_own", "_own_filled", "_own_size", "_parked", "_reading_paused", "_rest", "_scratch",
-        "_scratch_view", "_server", "_transport", "_turns", "_writing_paused", "client_host", "closed", "closing_ticks",
-        "frame_tick", "is_lent", "login_tick", "principal", "recall", "seen_tick",
+        "_scratch_view", "_server", "_transport", "_turns", "_writing_paused", "client_host", "client_port", "closed",
+        "closing_ticks", "frame_tick", "is_lent", "login_tick", "principal", "recall", "seen_tick", "software",
     )  # fmt: skip
 
     def __init__(self, server: Owner) -> None:
@@ -103,6 +103,8 @@ class Connection(asyncio.BufferedProtocol):
         self._scratch_view = server.scratch_view
         self._transport: asyncio.Transport | None = None
         self.client_host = ""
+        self.client_port = 0
+        self.software = ("", "")
         self.principal = ANONYMOUS
         self.is_lent = False
         self.recall: Recall
@@ -196,6 +198,7 @@ class Connection(asyncio.BufferedProtocol):
         self._transport = transport
         peer = transport.get_extra_info("peername")
         self.client_host = f"/{peer[0]}" if peer else "/127.0.0.1"
+        self.client_port = peer[1] if peer else 0
         self.recall = self._answerer.memo.recall(str(self.principal), self.client_host)
         transport.set_write_buffer_limits(high=WRITE_BUFFER_HIGH_BYTES)
         self._server.connected(self, transport)
@@ -250,9 +253,13 @@ class Connection(asyncio.BufferedProtocol):
         is_alone = self._own is None and not self._rest and not self._parked
         # Only where nothing waits before it: a remembered reply must not overtake one that is still parked.
         if nbytes <= QUICK_BYTES_MAX and is_alone and self._transport is not None:
-            reply = self.recall.reply(bytes(self._scratch_view[:nbytes]))  # the commonest read: one frame, known
+            received = bytes(self._scratch_view[:nbytes])
+            reply = self.recall.reply(received)  # the commonest read: one frame, known
             if reply is not None:
                 self._transport.write(reply)
+                return
+            if nbytes - 4 == int.from_bytes(received[:4], "big") >= self._answerer.frame_bytes_min:
+                self._answer_all(received[4:], alone=True)  # one frame: nothing to cut
                 return
         if self._own is not None:
             self._own_filled += nbytes
@@ -279,7 +286,7 @@ class Connection(asyncio.BufferedProtocol):
 
     # -- frames in ------------------------------------------------------------------------------------------------
 
-    def _answer_all(self, received: memoryview, alone: bool) -> None:
+    def _answer_all(self, received: bytes | memoryview, alone: bool) -> None:
         """Answer what is complete; keep the rest. `alone`: the bytes are one whole frame without its length."""
         try:
             if alone:
@@ -291,7 +298,7 @@ class Connection(asyncio.BufferedProtocol):
             return
         self._flush()
 
-    def _cut(self, received: memoryview) -> None:
+    def _cut(self, received: bytes | memoryview) -> None:
         """Answer whole frames until the turn is over or the peer has to wait; keep what is left.
 
         A frame is looked at in this order. Not all of it is there: keep it, or give it a buffer of its own if it is
@@ -355,7 +362,7 @@ class Connection(asyncio.BufferedProtocol):
         self._answer_all(memoryview(own)[: self._own_size], alone=True)
         self._server.give_back(own)
 
-    def _start_own(self, size: int, begun: memoryview) -> None:
+    def _start_own(self, size: int, begun: bytes | memoryview) -> None:
         """Give a large frame its own buffer, which grows; it begins as large as this peer has delivered before.
 
         Before the login the frame is counted with those of the peer's address. Raises MalformedRequest.
@@ -391,7 +398,7 @@ class Connection(asyncio.BufferedProtocol):
         if outcome is None:
             pass
         elif isinstance(outcome, Parked):
-            outcome.on_done = self._continue
+            outcome.on_done = self._leave
             self._parked.append(outcome)
         # Ready before its predecessors: replies leave in request order, so it takes its place behind them.
         elif self._parked:
@@ -442,15 +449,17 @@ class Connection(asyncio.BufferedProtocol):
             # Backpressure by TCP: what the peer sends stays in the kernel's buffers, and then in its own.
             self._transport.pause_reading()
 
-    def _continue(self) -> None:
-        """Go on where we stopped: a reply became ready, the peer took what was written, or it is our turn again.
+    def _leave(self) -> None:
+        """A reply became ready: leave all that are, up to the first one that is not, in request order.
 
-        First leave all replies that are ready, up to the first one that is not: they leave in request order. Then, if
-        reading was paused and nothing stands against it, answer the frames kept then; reading goes on only when none
-        of them is left over, for they come before whatever the peer sends next.
+        Whoever made it ready is in the middle of other work, so frames kept until now are begun a turn later.
         """
-        if self._transport is None:
-            return
+        if self._transport is not None:
+            self._send_ready()
+            if self._reading_paused:
+                self._server.loop.call_soon(self._continue)
+
+    def _send_ready(self) -> None:
         if self._mute is not None:
             self._begin_mute()
         # Strictly from the front, whichever completed first: Kafka's clients match answers by order as well as by id.
@@ -462,6 +471,16 @@ class Connection(asyncio.BufferedProtocol):
                 self.close()
                 return
         self._flush()
+
+    def _continue(self) -> None:
+        """Go on where we stopped: the peer took what was written, a reply has left, or it is our turn again.
+
+        If reading was paused and nothing stands against it, answer the frames kept then; reading goes on only when none
+        of them is left over, for they come before whatever the peer sends next.
+        """
+        if self._transport is None:
+            return
+        self._send_ready()
         if not self._reading_paused or self._is_in_line or self._must_wait() or self._transport.is_closing():
             return
         # Taken out first: answering may call back into this method, which must not answer the same bytes twice.

@@ -6,8 +6,9 @@ A connection hands each frame to its `Answerer`. The outcome is the reply's chun
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
-from typing import Protocol
+from typing import Any, Protocol
 
 from partita.broker.wire.memo import Memo, Recall
 from partita.protocol.primitives import Buffer
@@ -51,6 +52,26 @@ class Parked:
             outcome.on_done = lambda: self.finish(outcome.chunks)
 
 
+class Promised(asyncio.Future[Any]):
+    """An answer that comes later; `then`, if it is set, is called with it in that instant.
+
+    Other callbacks of a future run in the loop's next turn, which costs as much as many an answer.
+    """
+
+    __slots__ = ("then",)
+
+    def __init__(self, *, loop: asyncio.AbstractEventLoop) -> None:
+        super().__init__(loop=loop)
+        self.then: Callable[[Any], None] | None = None
+
+    def keep(self, answer: object) -> None:
+        """Give the answer."""
+        self.set_result(answer)
+        then, self.then = self.then, None  # it refers to us
+        if then is not None:
+            then(answer)
+
+
 class ConnectionHandle(Protocol):
     """The connection of a request, as handlers see it.
 
@@ -59,6 +80,9 @@ class ConnectionHandle(Protocol):
     """
 
     client_host: str
+    client_port: int
+    software: tuple[str, str]
+    """Name and version of the client's software, once it has said them."""
     principal: KafkaPrincipal
     is_lent: bool
     """The peer has proved it with a delegation token."""
@@ -66,7 +90,7 @@ class ConnectionHandle(Protocol):
     recall: Recall
 
     def identify(self, principal: KafkaPrincipal, *, is_lent: bool = False) -> None:
-        """From now on the peer is this principal, and is answered from no other one's memory."""
+        """Set the principal of the peer; from now on it is answered from no other one's memory."""
         ...
 
     def close(self) -> None:

@@ -175,18 +175,18 @@ class Server:
 
     def take_buffer(self, size: int) -> bytearray:
         """Return a buffer of at least `size` bytes with arbitrary contents."""
-        spare = self._spares.pop() if self._spares else b""
-        return spare if isinstance(spare, bytearray) and len(spare) >= size else bytearray(size)
+        for place in reversed(range(len(self._spares))):
+            spare = self._spares[place]
+            if _is_free(spare):
+                del self._spares[place]
+                if len(spare) >= size:
+                    return spare
+        return bytearray(size)
 
     def give_back(self, buffer: bytearray | mmap.mmap) -> None:
-        """Keep a buffer for the next large frame, unless someone still looks at its bytes."""
-        if len(self._spares) == SPARES_MAX or len(buffer) > SPARE_BYTES_MAX or not isinstance(buffer, bytearray):
-            return
-        try:
-            buffer.append(buffer.pop())
-        except BufferError:
-            return
-        self._spares.append(buffer)
+        """Keep a buffer for the next large frame that comes when nobody looks at its bytes any more."""
+        if len(self._spares) < SPARES_MAX and len(buffer) <= SPARE_BYTES_MAX and isinstance(buffer, bytearray):
+            self._spares.append(buffer)
 
     def disconnected(self, connection: Connection) -> None:
         """Take a connection that is gone out of the counts."""
@@ -245,3 +245,12 @@ class Server:
                 connection.abort()
             elif self.tick - connection.seen_tick > idle_ticks and not connection.is_waiting:
                 connection.close()
+
+
+def _is_free(buffer: bytearray) -> bool:
+    """Whether nobody looks at the bytes: a bytearray with views refuses to change its length."""
+    try:
+        buffer.append(buffer.pop())
+    except BufferError:
+        return False
+    return True

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from ipaddress import ip_address
+from ipaddress import ip_interface
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
@@ -48,7 +48,7 @@ def resource_options(command: F) -> F:
 def entry_options(command: F) -> F:
     """Add the options that say who may do what, and from where."""
     for option in (
-        click.option("--host", multiple=True, metavar="ADDRESS", help="From this address only."),
+        click.option("--host", multiple=True, metavar="ADDRESS", help="From this address or network only."),
         click.option(
             "--producer", is_flag=True, help="WRITE, DESCRIBE, CREATE on the topics; WRITE, DESCRIBE on the ids."
         ),
@@ -100,7 +100,7 @@ def add(bootstrap: Address, lines: tuple[str, ...], **given: Any) -> None:
     wanted = _bindings(lines, given)
     for host in sorted({acl.host for acl in wanted} - {"*"}):
         if not _is_address(host):
-            complain(f"host {host} is no address: this rule will never match")
+            complain(f"host {host} is no address and no network: this rule will never match")
     with connected(bootstrap) as admin:
         admin.create_acls(*wanted)
     _print(wanted)
@@ -193,7 +193,7 @@ def _rights(given: dict[str, Any]) -> list[tuple[rights_acls.ResourceType, str, 
 
 def _is_address(host: str) -> bool:
     try:
-        ip_address(host)
+        ip_interface(host)
     except ValueError:
         return False
     return True

@@ -52,7 +52,7 @@ def list_(
 @address_options
 @json_option
 def describe(bootstrap: Address, ids: tuple[str, ...], as_json: bool) -> None:
-    """Show what coordinators know of transactional ids: state, timeout, age and partitions."""
+    """Show state, timeout, age and partitions of transactional ids."""
     with connected(bootstrap) as admin:
         found = admin.describe_transactions(ids)
     if as_json:
@@ -118,7 +118,7 @@ def producers(bootstrap: Address, where: tuple[str, ...], as_json: bool) -> None
     default=900,
     show_default=True,
     metavar="SECONDS",
-    help="The cluster's transaction.max.timeout.ms: what is younger is not looked at.",
+    help="The cluster's transaction.max.timeout.ms: younger transactions are skipped.",
 )
 @json_option
 def find_hanging(bootstrap: Address, where: tuple[str, ...], max_transaction_timeout: int, as_json: bool) -> None:
@@ -156,7 +156,7 @@ def abort(
     start_offset: int | None,
     yes: bool,
 ) -> None:
-    """Abort what transactional ids have open and fence their producers; or end one hanging transaction.
+    """Abort the open transactions of transactional ids and fence their producers, or end one hanging transaction.
 
     A live producer with one of these ids fails with ProducerFencedError. With --topic, --partition and --start-offset
     an abort marker is written into that partition, whatever the coordinator thinks.

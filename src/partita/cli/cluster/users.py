@@ -30,7 +30,7 @@ def users() -> None:
 @address_options
 @json_option
 def list_(names: tuple[str, ...], bootstrap: Address, as_json: bool) -> None:
-    """Show who has SCRAM credentials; passwords are nowhere to be had."""
+    """Show which users have SCRAM credentials. Passwords cannot be read."""
     with connected(bootstrap) as admin:
         found = admin.describe_scram_users(names or None)
     if as_json:
@@ -68,7 +68,7 @@ def set_(name: str, bootstrap: Address, mechanism: str, iterations: int, new_pas
 @click.option("--mechanism", type=MECHANISMS, help="Only the credential of this mechanism.")
 @yes_option
 def remove(name: str, bootstrap: Address, mechanism: str | None, yes: bool) -> None:
-    """Let USER log in by SCRAM no more. Open connections stay as they are."""
+    """Remove the SCRAM credentials of USER. Open connections stay as they are."""
     with connected(bootstrap) as admin:
         found = [c for c in admin.describe_scram_users([name]) if mechanism in (None, c.mechanism)]
         if not found:

@@ -1,12 +1,12 @@
 """The changes of a group between two observations, for `partita groups watch`. Pure.
 
-A Partita broker reports every rebalance with its cause (its notes). For any other broker only the difference between
-two descriptions is visible, so the text says what changed, not why.
+A Partita broker reports every rebalance with its cause (its notes). With any other broker the log of groups says why,
+once a difference between two descriptions shows that it is worth a look.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,6 +16,8 @@ from partita.observe.kept import Kept
 from partita.observe.note_facts import NoteReader
 from partita.wording import count
 
+SETTLED = ("Stable", "Empty", "Dead")
+"""States in which a rebalance of a group is over."""
 REBALANCES_KEPT = 50
 """Rebalances kept for each group, to recognise repeated ones."""
 
@@ -48,6 +50,35 @@ def seen_changes(before: Look | None, after: Look, wall_ms: int) -> list[News]:
     moved = [f"{before.state} -> {after.state}"] if before.state != after.state else []
     parts = [*came, *went, *moved]
     return [News(wall_ms, after.group_id, ", ".join(parts))] if parts else []
+
+
+class LoggedChanges:
+    """Rebalances from the log of groups, in the words of `partita groups why`; without it, the differences themselves.
+
+    `explained` reads the accounts of a group; it is asked from a change of the group until its rebalance is over.
+    """
+
+    def __init__(self, explained: Callable[[str], Sequence[Account]]) -> None:
+        self._explained = explained
+        self._waiting: dict[str, list[News]] = {}
+        self._shown_ms: dict[str, int] = {}
+
+    def changes(self, before: Look | None, after: Look, wall_ms: int) -> list[News]:
+        """Return the news of one group between two looks, the later one at `wall_ms`."""
+        group = after.group_id
+        since_ms = self._shown_ms.setdefault(group, wall_ms)
+        seen = seen_changes(before, after, wall_ms)
+        if not seen and group not in self._waiting:
+            return []
+        waiting = self._waiting.setdefault(group, [])
+        waiting += seen
+        accounts = self._explained(group)
+        news = [News(one.ended_ms, group, _line(one)) for one in accounts if one.ended_ms > since_ms]
+        if not news and accounts and after.state not in SETTLED:
+            return []
+        del self._waiting[group]
+        self._shown_ms[group] = max([since_ms, *(one.wall_ms for one in news)])
+        return news or waiting
 
 
 class ToldChanges:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,13 +15,16 @@ import click
 
 from partita.admin import Target
 from partita.admin.reset import parse_table
+from partita.admin.results import cell
 from partita.cli.address import Address, address_options
 from partita.cli.connecting import complete_group, connected, json_option, partitions_of, try_each, yes_option
+from partita.cli.groups.control_port import ControlPort
 from partita.cli.groups.log import LOG_TOPIC, log
 from partita.cli.groups.trace import trace
 from partita.cli.groups.watch import watch
 from partita.cli.groups.why import history, why
 from partita.cli.terminal import confirm, print_json, print_table, say
+from partita.cli.variables import token_option
 from partita.group import partition_for
 from partita.wording import count
 
@@ -47,7 +51,7 @@ groups.add_command(trace)
 @groups.command("list")
 @address_options
 @click.option("--state", "states", multiple=True, help="Show only groups in this state, such as Stable or Empty.")
-@click.option("--type", "types", multiple=True, help="Show only groups of this type: classic or consumer.")
+@click.option("--type", "types", multiple=True, help="Show only groups of this type, such as consumer or streams.")
 @json_option
 def list_(bootstrap: Address, states: tuple[str, ...], types: tuple[str, ...], as_json: bool) -> None:
     """List the groups of the cluster."""
@@ -66,22 +70,36 @@ def list_(bootstrap: Address, states: tuple[str, ...], types: tuple[str, ...], a
 @click.argument("group_ids", nargs=-1, required=True, metavar="GROUP...", shell_complete=complete_group)
 @address_options
 @click.option("--members", "with_members", is_flag=True, help="Show members and their partitions instead of offsets.")
+@click.option("--timers", "with_timers", is_flag=True,
+              help="Show instead what the coordinator waits for, and for how long; needs --admin-port.")  # fmt: skip
+@click.option("--admin-port", type=click.IntRange(1, 65535), help="The --admin-port of a Partita broker.")
+@token_option
 @json_option
-def describe(group_ids: tuple[str, ...], bootstrap: Address, with_members: bool, as_json: bool) -> None:
+def describe(
+    group_ids: tuple[str, ...], bootstrap: Address, with_members: bool, with_timers: bool, admin_port: int | None,
+    admin_token: str | None, as_json: bool,
+) -> None:  # fmt: skip
     """Show the state, members, committed offsets and lag of groups."""
+    if with_timers and admin_port is None:
+        raise click.UsageError("--timers needs --admin-port: only a Partita broker shows them")
+    port = ControlPort(admin_port, admin_token) if with_timers and admin_port is not None else None
     shown: list[dict[str, Any]] = []
 
     def describe_one(group_id: str) -> None:
         group, lag = admin.describe_group(group_id), admin.group_lag(group_id)
         place = _place(admin, group_id)
-        shown.append({**group.as_json(), **place, "offsets": [row.as_json() for row in lag]})
+        timers = [] if port is None else port.call("timers", group_id=group_id)
+        more = {} if port is None else {"timers": timers}
+        shown.append({**group.as_json(), **place, "offsets": [row.as_json() for row in lag], **more})
         if as_json:
             return
         _print_head(group, place)
-        if with_members:
+        if port is not None:
+            _print_timers(timers)
+        elif with_members:
             _print_members(group)
         elif lag:
-            _print_lag(lag)
+            _print_lag(lag, "start" if group.type == "share" else "committed")
 
     with connected(bootstrap) as admin:
         try:
@@ -100,7 +118,9 @@ def _place(admin: Admin, group_id: str) -> dict[str, int | None]:
 
 def _print_head(group: GroupDescription, place: dict[str, int | None]) -> None:
     assignor = f", assignor {group.protocol}" if group.protocol else ""
-    epoch = f", consumer protocol at epoch {group.epoch}" if group.epoch is not None else ""
+    epoch = f", {group.type} protocol at epoch {group.epoch}" if group.epoch is not None else ""
+    if group.topology is not None:
+        epoch += f" (assignment {group.assignment_epoch}, topology {group.topology_epoch})"
     node = group.coordinator
     members = count(len(group.members), "member")
     partition = (
@@ -112,17 +132,35 @@ def _print_head(group: GroupDescription, place: dict[str, int | None]) -> None:
         f"{group.group_id}  {group.state}, {members}{epoch}{assignor}, "
         f"coordinator {node.id} ({node.host}:{node.port}){partition}"
     )
+    for sub in group.topology or ():
+        say(f"  {sub.text}")
+
+
+def _print_timers(timers: list[dict[str, Any]]) -> None:
+    rows = [
+        (None if left is None else f"{left / 1000:.1f} s", what, member_id or None)
+        for left, what, member_id in map(itemgetter("left_ms", "what", "member_id"), timers)
+    ]
+    print_table(["left", "what", "member"], rows)
 
 
 def _print_members(group: GroupDescription) -> None:
+    if group.topology is not None:
+        running = [
+            (m.client_id, m.group_instance_id, m.client_host, t.process_id, t.endpoint, t.text, m.epoch, m.member_id)
+            for m in group.members
+            if (t := m.tasks) is not None
+        ]
+        print_table(["client", "instance", "host", "process", "endpoint", "tasks", "epoch", "member"], running)
+        return
     rows = [
         (
             member.client_id,
             member.group_instance_id,
             member.client_host,
             sum(map(len, member.assignment.values())),
-            _names(member.assignment),
-            *((_names(member.target or {}), member.epoch, member.type) if group.epoch is not None else ()),
+            cell(member.assignment) or None,
+            *((cell(member.target or {}) or None, member.epoch, member.type) if group.epoch is not None else ()),
             member.member_id,
         )
         for member in group.members
@@ -131,17 +169,12 @@ def _print_members(group: GroupDescription) -> None:
     print_table(["client", "instance", "host", "partitions", "assignment", *of_epochs, "member"], rows)
 
 
-def _names(partitions: dict[str, list[int]]) -> str | None:
-    """Partitions by topic in a cell: orders(0,1) payments(2)."""
-    return " ".join(f"{t}({','.join(map(str, ps))})" for t, ps in partitions.items()) or None
-
-
-def _print_lag(lag: list[PartitionLag]) -> None:
+def _print_lag(lag: list[PartitionLag], position: str) -> None:
     rows = [
         (r.topic, r.partition, r.committed_offset, r.log_end_offset, r.lag, r.client_id, r.client_host, r.member_id)
         for r in lag
     ]
-    print_table(["topic", "partition", "committed", "log end", "lag", "client", "host", "member"], rows)
+    print_table(["topic", "partition", position, "log end", "lag", "client", "host", "member"], rows)
 
 
 @groups.command()

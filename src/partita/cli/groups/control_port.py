@@ -32,9 +32,9 @@ class ControlPort:
                 self._next_note = note["seq"] + 1
                 yield note
 
-    def call(self, verb: str, **arguments: Any) -> None:
-        """Call a control verb."""
-        self._ask(f"/control/{verb}", json.dumps(arguments).encode())
+    def call(self, verb: str, **arguments: Any) -> Any:
+        """Call a control verb; return its result."""
+        return json.loads(self._ask(f"/control/{verb}", json.dumps(arguments).encode()))["result"]
 
     def _ask(self, path: str, body: bytes | None = None) -> bytes:
         headers = {"Authorization": f"Bearer {self._token}", "Content-Type": "application/json"}

@@ -70,7 +70,7 @@ class Entry:
     fault: str = ""
 
     def as_json(self) -> dict[str, Any]:
-        """All fields as plain values."""
+        """Return all fields as plain values."""
         fields = {name: getattr(self, name) for name in self.__slots__}
         return {**fields, "is_tombstone": self.value is None and not self.fault}
 

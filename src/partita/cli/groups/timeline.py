@@ -1,4 +1,4 @@
-"""Who read which partition over time, as SVG: bars by owner, hatches for no reader, a mark per rebalance. Pure.
+"""The readers of each partition over time, as SVG: bars by owner, hatches for no reader, a mark per rebalance. Pure.
 
 An owner has a colour and a pattern of its own, and its name where it fits: no difference is shown by colour alone.
 """
@@ -39,7 +39,7 @@ class Span:
 
 
 def spans_of(accounts: Sequence[Account], until_ms: int) -> dict[Partition, list[Span]]:
-    """Who had each partition from when to when, in order; neighbours with the same owner are joined."""
+    """Return the owners of each partition with their times, in order; neighbours with the same owner are joined."""
     found: dict[Partition, list[Span]] = {}
     for i, account in enumerate(accounts):
         following = accounts[i + 1] if i + 1 < len(accounts) else None

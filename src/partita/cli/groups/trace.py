@@ -10,9 +10,9 @@ from pathlib import Path
 import click
 
 from partita.cli.groups.control_port import ControlPort
-from partita.cli.groups.exchanges import TRACED, Step, chart, line, step_of
+from partita.cli.groups.exchanges import EVENTS, TRACED, Step, chart, line, step_of
 from partita.cli.terminal import say
-from partita.cli.variables import TOKEN_VARIABLE
+from partita.cli.variables import NumberRange, token_option
 from partita.wording import count
 
 LOOK_EVERY_S = 0.2
@@ -23,12 +23,10 @@ LOOK_EVERY_S = 0.2
 @click.option(
     "--admin-port", type=click.IntRange(1, 65535), required=True, help="The --admin-port of a Partita broker."
 )
-@click.option(
-    "--admin-token", envvar=TOKEN_VARIABLE, show_envvar=True, help="The token that the broker printed at its start."
-)
+@token_option
 @click.option("--svg", type=click.Path(dir_okay=False, path_type=Path), help="Write a sequence chart to this file.")
 @click.option("--max", "-n", "limit", type=click.IntRange(min=1), help="Stop after this many requests and answers.")
-@click.option("--seconds", type=click.FloatRange(min=0.1), help="Stop after this time.")
+@click.option("--seconds", type=NumberRange(min=0.1), help="Stop after this time.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object per request or answer.")
 def trace(
     group_id: str,
@@ -40,6 +38,8 @@ def trace(
     as_json: bool,
 ) -> None:
     """Show each request that members of GROUP send and each answer, with member, generation and the state after it.
+
+    Requests of partita's own commands and dashboard are left out.
 
     Works on a Partita broker that was started with --admin-port. Ends with Ctrl-C, --max or --seconds.
     """
@@ -64,7 +64,7 @@ def trace(
 
 def _show_new(port: ControlPort, group_id: str, steps: list[Step], limit: int | None, as_json: bool) -> None:
     for note in port.new_notes():
-        if note["note"] not in TRACED or note["group_id"] != group_id or len(steps) == limit:
+        if note["note"] not in TRACED | EVENTS or note["group_id"] != group_id or len(steps) == limit:
             continue
         step = step_of(note)
         steps.append(step)

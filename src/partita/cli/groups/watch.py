@@ -5,20 +5,23 @@ from __future__ import annotations
 import json
 import time
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
 import click
 
 from partita.cli.address import Address, address_options
 from partita.cli.connecting import complete_group, connected
-from partita.cli.groups.changes import Look, News, ToldChanges, seen_changes
+from partita.cli.groups.changes import LoggedChanges, Look, News, ToldChanges
 from partita.cli.groups.control_port import ControlPort
+from partita.cli.groups.why import known_of
 from partita.cli.terminal import redraw, say, table_lines
-from partita.cli.variables import TOKEN_VARIABLE
+from partita.cli.variables import NumberRange, token_option
+from partita.errors import KafkaError
 
 if TYPE_CHECKING:
     from partita.admin import Admin
+    from partita.explain import Account
 
 KEPT_NEWS = 12
 
@@ -26,22 +29,25 @@ KEPT_NEWS = 12
 class Watcher:
     """Describes groups repeatedly and keeps the most recent changes."""
 
-    def __init__(self, admin: Admin, wanted: tuple[str, ...], port: ControlPort | None) -> None:
+    def __init__(
+        self, admin: Admin, wanted: tuple[str, ...], port: ControlPort | None, explained: Callable[[str], list[Account]]
+    ) -> None:
         self.admin = admin
         self.wanted = wanted
         self._port = port
         self.news: deque[News] = deque(maxlen=KEPT_NEWS)
         self._before: dict[str, Look] = {}
         self._note_changes = ToldChanges()
+        self._log_changes = LoggedChanges(explained)
 
     def look(self) -> list[Look]:
         """Describe the groups now and collect what has changed since the last call."""
-        names = self.wanted or tuple(g.group_id for g in self.admin.list_groups())
+        names = self.wanted or tuple(group.group_id for group in self.admin.list_groups())
         looks = [self._one(name) for name in sorted(names)]
         now_ms = time.time_ns() // 1_000_000
         if self._port is None:
             for look in looks:
-                self.news.extend(seen_changes(self._before.get(look.group_id), look, now_ms))
+                self.news.extend(self._log_changes.changes(self._before.get(look.group_id), look, now_ms))
         else:
             recent = self._note_changes.changes(self._port.new_notes())
             self.news.extend(item for item in recent if not self.wanted or item.group_id in self.wanted)
@@ -83,12 +89,8 @@ def as_json(looks: list[Look], news: list[News]) -> str:
 @address_options
 @click.option("--admin-port", type=click.IntRange(1, 65535),
               help="The --admin-port of a Partita broker; every rebalance is then shown with its cause.")  # fmt: skip
-@click.option(
-    "--admin-token", envvar=TOKEN_VARIABLE, show_envvar=True, help="The token that the broker printed at its start."
-)
-@click.option(
-    "--every", type=click.FloatRange(min=0.1), default=1.0, show_default=True, help="Seconds between updates."
-)
+@token_option
+@click.option("--every", type=NumberRange(min=0.1), default=1.0, show_default=True, help="Seconds between updates.")
 @click.option("--looks", type=click.IntRange(min=1), help="Stop after this many updates.")
 @click.option("--json", "as_lines", is_flag=True, help="Print one JSON object per update instead of the live view.")
 def watch(
@@ -102,11 +104,19 @@ def watch(
 ) -> None:
     """Watch groups live: state, members, lag, and recent rebalances. Ctrl-C ends it.
 
-    Without GROUP, all groups are shown. With --admin-port, each rebalance is shown with its cause; without it, only
-    the visible changes are.
+    Without GROUP, all groups are shown. With --admin-port, the broker's notes say why each rebalance began; without it,
+    __consumer_offsets does, or if that cannot be read, what changed is shown.
     """
+
+    def explained(group_id: str) -> list[Account]:
+        try:
+            return list(known_of(group_id, bootstrap).accounts)
+        except (click.ClickException, KafkaError):
+            return []
+
     with connected(bootstrap) as admin:
-        watcher = Watcher(admin, group_ids, None if admin_port is None else ControlPort(admin_port, admin_token))
+        port = None if admin_port is None else ControlPort(admin_port, admin_token)
+        watcher = Watcher(admin, group_ids, port, explained)
         try:
             _print_lines(watcher, every, looks) if as_lines else _draw(watcher, every, looks)
         except KeyboardInterrupt:

@@ -16,14 +16,17 @@ import click
 from partita.cli.address import Address, address_options
 from partita.cli.connecting import complete_group, connected, json_option
 from partita.cli.groups.control_port import ControlPort
+from partita.cli.groups.deliveries import SharePartition, share_partitions
 from partita.cli.groups.log import LOG_TOPIC
 from partita.cli.groups.why_page import why_page
 from partita.cli.records.formats import iso_time
 from partita.cli.records.where import parse_where
 from partita.cli.terminal import complain, print_json, print_table, say
-from partita.cli.variables import TOKEN_VARIABLE
-from partita.explain import Fact, explain, refusals_of
-from partita.explain.facts import Assigned, PartitionsCounted
+from partita.cli.variables import token_option
+from partita.errors import KafkaError
+from partita.explain import Fact, asides_of, explain
+from partita.explain.facts import BeginSeen, Committed
+from partita.explain.topics import gone_topics
 from partita.lazy import later
 from partita.options import nearest
 from partita.wording import count
@@ -53,8 +56,10 @@ class Known:
 
     accounts: tuple[Account, ...]
     remarks: tuple[str, ...]
-    refusals: tuple[str, ...] = ()
+    asides: tuple[str, ...] = ()
     """Members that the coordinator refuses; only notes of a Partita broker have them."""
+    shared: tuple[SharePartition, ...] | None = None
+    """The stored partitions of a share group, which has no rebalances; None for any other group."""
 
 
 @click.command()
@@ -64,7 +69,7 @@ class Known:
 @click.option("--since", metavar="WHEN", help="Only rebalances since this time or age, such as 1h or 2026-11-22T03:00.")
 @click.option("--admin-port", type=click.IntRange(1, 65535),
               help="The --admin-port of a Partita broker, whose notes have every cause.")  # fmt: skip
-@click.option("--admin-token", envvar=TOKEN_VARIABLE, show_envvar=True, help="The token that the broker printed.")
+@token_option
 @html_option
 @json_option
 def why(
@@ -77,13 +82,17 @@ def why(
     page: Path | None,
     as_json: bool,
 ) -> None:
-    """Explain why a group rebalanced, what it cost, and what to do about it.
+    """Explain why a group rebalanced, what it cost, and what to do about it; or which records hold up a share group.
 
     Reads __consumer_offsets, so it works on any Kafka: causes are seen or inferred there, with their evidence. With
     --admin-port, a Partita broker reports them. The last rebalance is shown in full; --generation picks another one.
+    Of a share group, the delivery counts of __share_group_state are shown.
     """
     port = None if admin_port is None else ControlPort(admin_port, admin_token)
     known = known_of(group_id, bootstrap, port)
+    if known.shared is not None:
+        _print_shared(group_id, known.shared, as_json)
+        return
     accounts = [account for account in known.accounts if account.ended_ms >= _since_ms(since)]
     chosen = [account for account in accounts if generation in (None, account.generation)]
     if generation is not None and not chosen:
@@ -96,8 +105,8 @@ def why(
     elif page is None:
         _print(accounts if generation is None else [], chosen[-1])
     if page is None and not as_json:
-        for refusal in known.refusals:
-            say(refusal)
+        for aside in known.asides:
+            say(aside)
     _finish(group_id, known, accounts, page, as_json)
 
 
@@ -129,32 +138,41 @@ def known_of(group_id: str, bootstrap: Address, port: ControlPort | None = None)
     """
     kept = kept_notes.Kept(generations_max=GENERATIONS_MAX)
     with connected(bootstrap) as admin:
-        groups = {group.group_id for group in admin.list_groups()}
+        groups = {group.group_id: group.type for group in admin.list_groups()}
+        if groups.get(group_id) == "share":
+            return Known((), (), shared=tuple(share_partitions(admin, bootstrap, group_id)))
         if LOG_TOPIC not in {topic.name for topic in admin.list_topics(include_internal=True)}:
             raise _no_such_group(group_id, groups)
         log = follow_group_log.GroupLog(
             bootstrap.client_options(), kept, groups=[group_id], name_of=_topic_names(admin).get
         )
         asyncio.run(log.read())
-        for gone in _subscribed(kept.of(group_id)) - {topic.name for topic in admin.list_topics(include_internal=True)}:
-            kept.add(PartitionsCounted(time.time_ns() // 1_000_000, gone, 0))
+        now_ms = time.time_ns() // 1_000_000
+        existing = {topic.name for topic in admin.list_topics(include_internal=True)}
+        for gone in gone_topics(kept.of(group_id), existing, now_ms):
+            kept.add(gone)
+        begins = _begins(admin, kept.of(group_id), existing, now_ms)
     for fact in note_facts.facts_of_notes(port.new_notes()) if port is not None else ():
         if getattr(fact, "group", "") in ("", group_id):
             kept.add(fact)
     remarks = [f"{place}: {reason}" for place, reason in log.problems.items()]
     if log.unreadable:
         remarks.append(f"{count(log.unreadable, 'record')} of the log could not be understood")
-    facts = kept.of(group_id)
+    facts = [*kept.of(group_id), *begins]
     accounts = explain(facts)
     if not accounts and group_id not in groups:
         raise _no_such_group(group_id, groups)
-    return Known(accounts, tuple(remarks), refusals_of(facts))
+    return Known(accounts, tuple(remarks), asides_of(facts))
 
 
-def _subscribed(facts: Iterable[Fact]) -> set[str]:
-    """Every topic that a member ever subscribed to."""
-    found = (fact for fact in facts if isinstance(fact, Assigned))
-    return {topic for fact in found for member in fact.members for topic in member.topics or ()}
+def _begins(admin: Admin, facts: Iterable[Fact], existing: set[str], now_ms: int) -> list[BeginSeen]:
+    """Return the log start offsets of the topics that the group has committed; none without the right to see them."""
+    parts = {fact.partition for fact in facts if isinstance(fact, Committed) and fact.partition[0] in existing}
+    try:
+        found = admin.list_offsets(dict.fromkeys(parts, "earliest"))
+    except KafkaError:
+        return []
+    return [BeginSeen(now_ms, part, at.offset) for part, at in found.items()]
 
 
 def _no_such_group(group_id: str, groups: Iterable[str]) -> click.ClickException:
@@ -196,11 +214,19 @@ def _print(listed: list[Account], in_full: Account) -> None:
         say(f"  What to do: {in_full.advice}")
 
 
+def _print_shared(group_id: str, shared: Iterable[SharePartition], as_json: bool) -> None:
+    if as_json:
+        print_json([part.as_json() for part in shared])
+        return
+    sentences = [sentence for part in shared for sentence in part.sentences]
+    say("\n".join(sentences) or f"no record of share group {group_id} was given back, given up or overtaken")
+
+
 def _finish(group_id: str, known: Known, accounts: list[Account], page: Path | None, as_json: bool) -> None:
     for remark in known.remarks:
         complain(remark)
     if page is not None and accounts:
-        page.write_text(why_page(group_id, accounts, (*known.refusals, *known.remarks)), encoding="utf-8")
+        page.write_text(why_page(group_id, accounts, (*known.asides, *known.remarks)), encoding="utf-8")
         if not as_json:
             say(f"wrote {page}")
 

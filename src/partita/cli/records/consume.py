@@ -17,6 +17,7 @@ from partita.cli.connecting import complete_group, complete_topic, connected, re
 from partita.cli.records.formats import DEFAULT_FORMAT, FIELDS, Look, parse_delimiter, parse_format, to_json
 from partita.cli.records.patience import Patience, brief_calls, told_once
 from partita.cli.records.where import Kind, Where, parse_where
+from partita.cli.variables import NumberRange
 from partita.offsets.topic_partition import OffsetAndMetadata, TopicPartition
 
 if TYPE_CHECKING:
@@ -72,7 +73,7 @@ class Output:
 @click.option("--until-end", "-e", is_flag=True, help="Stop at the end that the partitions have now.")
 @click.option(
     "--idle",
-    type=click.FloatRange(min=0.1),
+    type=NumberRange(min=0.1),
     metavar="SECONDS",
     help="Stop when no record came for so long; in a group, since it has joined.",
 )

@@ -23,6 +23,7 @@ from partita.cli.connecting import (
 )
 from partita.cli.records.patience import Patience, brief_calls, told_once
 from partita.cli.terminal import print_json, say
+from partita.cli.variables import NumberRange
 
 if TYPE_CHECKING:
     from partita import Consumer
@@ -44,7 +45,7 @@ def perf() -> None:
 @address_options
 @click.option("--records", "-n", type=click.IntRange(min=1), default=100_000, show_default=True, help="How many.")
 @click.option("--size", type=click.IntRange(min=0), default=100, show_default=True, help="Bytes of each value.")
-@click.option("--rate", type=click.FloatRange(min=1), help="Records per second to send at most.")
+@click.option("--rate", type=NumberRange(min=1), help="Records per second to send at most.")
 @client_settings_option("producer")
 @json_option
 def produce_(

@@ -7,20 +7,24 @@ listens, [users] who may log in, [topics.NAME] topics to be created at the start
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from partita.broker.bootstrap_topics import WantedTopic
 from partita.broker.config import BROKER_OPTIONS, ConfigError, find, parse, parse_topic_settings, removed_name
 from partita.broker.wire.listeners import PROTOCOLS
 from partita.lazy import later
-from partita.references import resolve_option
 
 if TYPE_CHECKING:
     import difflib
     import tomllib
+
+    from partita import options as client_options
+    from partita import references
+    from partita.broker import bootstrap_topics
 else:
+    bootstrap_topics = later("partita.broker.bootstrap_topics")
+    client_options = later("partita.options")
     difflib = later("difflib")
+    references = later("partita.references")
     tomllib = later("tomllib")
 
 TABLES = ("broker", "options", "listeners", "users", "topics")
@@ -28,15 +32,14 @@ LISTENER_KEYS = ("bind", "advertised", "protocol", "options")
 TOPIC_KEYS = ("partitions", "replication", "options")
 
 
-@dataclass(frozen=True, slots=True)
-class BrokerFile:
+class BrokerFile(NamedTuple):
     """The contents of a file. `command` holds values of [broker] by the command's own words, dashes written."""
 
     path: str = ""
-    command: Mapping[str, object] = field(default_factory=dict)
-    options: Mapping[str, object] = field(default_factory=dict)
-    users: Mapping[str, str] = field(default_factory=dict)
-    topics: tuple[WantedTopic, ...] = ()
+    command: Mapping[str, object] = {}
+    options: Mapping[str, object] = {}
+    users: Mapping[str, str] = {}
+    topics: tuple[bootstrap_topics.WantedTopic, ...] = ()
 
 
 def read_broker_file(path: str, command_keys: Iterable[str]) -> BrokerFile:
@@ -64,7 +67,7 @@ def _checked(path: str, tables: Mapping[str, Any], command_keys: list[str]) -> B
     options |= from_listeners
     if "listeners" in options and command.keys() & {"host", "port"}:
         raise ConfigError("listeners take the place of host and port in [broker]; give one or the other")
-    command = {key: resolve_option(f"[broker] {key}", value) for key, value in command.items()}
+    command = {key: references.resolve_option(f"[broker] {key}", value) for key, value in command.items()}
     topics = tuple(_topic(name, _table(topic, f"topics.{name}")) for name, topic in tables.get("topics", {}).items())
     return BrokerFile(path, command, options, _users(tables.get("users", {})), topics)
 
@@ -84,22 +87,11 @@ def _table(value: object, name: str) -> dict[str, Any]:
     return value
 
 
-def _flat(table: Mapping[str, Any], prefix: str = "") -> dict[str, object]:
-    """The values by whole names: TOML takes the dots of an option's name for tables in tables."""
-    found: dict[str, object] = {}
-    for name, value in table.items():
-        if isinstance(value, dict):
-            found |= _flat(value, f"{prefix}{name}.")
-        else:
-            found[f"{prefix}{name}"] = value
-    return found
-
-
 def _options(table: Mapping[str, Any], where: str) -> dict[str, object]:
     """Options of the broker, each checked alone."""
     found = {}
-    for name, value in _flat(table).items():
-        value = resolve_option(f"[{where}] {name}", value)
+    for name, value in client_options.whole_names(table):
+        value = references.resolve_option(f"[{where}] {name}", value)
         if removed_name(name) is None:
             parse(find(name, BROKER_OPTIONS), value)
         found[name] = value
@@ -122,7 +114,8 @@ def _listeners(table: Mapping[str, Any]) -> dict[str, object]:
         if "advertised" in listener:
             advertised.append(f"{name}://{listener['advertised']}")
         prefix = f"listener.name.{name.lower()}."
-        for option, value in _flat(_table(listener.get("options", {}), f"listeners.{name}.options")).items():
+        own = _table(listener.get("options", {}), f"listeners.{name}.options")
+        for option, value in client_options.whole_names(own):
             options |= _options({f"{prefix}{option}": value}, f"listeners.{name}.options")
     if bound:
         options["listeners"] = ",".join(bound)
@@ -138,18 +131,18 @@ def _users(table: Mapping[str, Any]) -> dict[str, str]:
     for name, password in table.items():
         if not isinstance(password, str):
             raise ConfigError(f"the password of [users] {name} is no text")
-    return {name: str(resolve_option(f"[users] {name}", password)) for name, password in table.items()}
+    return {name: str(references.resolve_option(f"[users] {name}", password)) for name, password in table.items()}
 
 
-def _topic(name: str, table: Mapping[str, Any]) -> WantedTopic:
+def _topic(name: str, table: Mapping[str, Any]) -> bootstrap_topics.WantedTopic:
     _check_keys(table, TOPIC_KEYS, f"key of [topics.{name}]")
     counts = {key: table.get(key, -1) for key in ("partitions", "replication")}
     for key, count in counts.items():
         if not isinstance(count, int) or isinstance(count, bool):
             raise ConfigError(f"{key} of [topics.{name}] is a whole number, not {count!r}")
-    settings = _flat(_table(table.get("options", {}), f"topics.{name}.options"))
+    settings = dict(client_options.whole_names(_table(table.get("options", {}), f"topics.{name}.options")))
     try:
         parse_topic_settings(settings)
     except ConfigError as error:
         raise ConfigError(f"[topics.{name}.options]: {error}") from None
-    return WantedTopic(name, counts["partitions"], counts["replication"], settings)
+    return bootstrap_topics.WantedTopic(name, counts["partitions"], counts["replication"], settings)

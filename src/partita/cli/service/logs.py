@@ -1,4 +1,4 @@
-"""Where a long-running command's log goes: stderr, as lines for people or as JSON."""
+"""The log of a long-running command: on stderr, as lines for people or as JSON."""
 
 from __future__ import annotations
 

@@ -183,7 +183,7 @@ class Commits:
 
     @property
     def is_possible(self) -> bool:
-        """Would the coordinator take a commit of this member now?"""
+        """Whether the coordinator would take a commit of this member now."""
         return self._refusal() is None
 
     @property
@@ -287,7 +287,6 @@ class Commits:
         return all(state is not None and assigned.get(tp) is state for tp, state in commit.states.items())
 
     def _generation(self) -> Generation:
-        """Identity of a commit now."""
         return self._member.generation if self._member.subscription.is_group else Generation()
 
     def _is_still_ours(self, commit: PendingCommit) -> bool:

@@ -11,13 +11,14 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from partita.consumer.coordinator import Coordinator
+from partita.consumer.group.group_membership import GroupMembership
 from partita.consumer.group.heartbeat_fields import HeartbeatFields
 from partita.consumer.group.member import Generation, Member, MemberState
-from partita.consumer.group.rebalance import Commit, Script, ScriptRunner, raise_later
+from partita.consumer.group.rebalance import Commit, Script, raise_later
 from partita.consumer.group.reconciliation import Reconciliation
 from partita.consumer.metadata import Metadata
 from partita.consumer.reactions import Reaction, reaction
-from partita.consumer.request import Backoff, Event, Failed, Lost, Poll, Request, Revoked
+from partita.consumer.request import Backoff, Failed, Lost, Poll, Request
 from partita.errors import error_for
 from partita.now import Now
 from partita.protocol.error_codes import ErrorCode
@@ -25,7 +26,6 @@ from partita.protocol.messages.consumer_group_heartbeat import (
     ConsumerGroupHeartbeatAssignment,
     ConsumerGroupHeartbeatResponse,
 )
-from partita.wording import Note
 
 PATTERNS_FROM_VERSION = 1
 """The first version of the heartbeat that carries a pattern."""
@@ -35,8 +35,10 @@ _ANSWERS_UNTIL_SURE = 3
 """A coordinator may answer a join and its acknowledgement before it has assigned."""
 
 
-class HeartbeatMembership:
+class HeartbeatMembership(GroupMembership):
     """`callback_done` resumes a reconciliation after the application's callback; `is_held` makes the next one wait."""
+
+    number = "epoch"
 
     def __init__(
         self,
@@ -47,18 +49,11 @@ class HeartbeatMembership:
         commit: Commit,
         member_id: str,
     ) -> None:
+        super().__init__(member, metadata, coordinator)
         config = member.config
-        self.member = member
-        self.app_polling = False
-        self.is_held = False
-        self.is_awaited = False
         self._member_id = member_id
-        self._metadata = metadata
-        self._coordinator = coordinator
-        self._now = Now(0, 0)
         self._fields = HeartbeatFields(config)
         self._reconciliation = Reconciliation(member, metadata, commit, lambda: self._now)
-        self._runner = ScriptRunner(member.events)
         self._backoff = Backoff(config.retry_backoff_ms, config.retry_backoff_max_ms, uniform)
         self._in_flight: Request | None = None
         self._interval_ms = 0
@@ -68,7 +63,6 @@ class HeartbeatMembership:
         self._answers = 0
         self._number = 0
         self._polled_at_ms = 0
-        self._reconciling_since_ms: int | None = None
 
     @property
     def is_joining(self) -> bool:
@@ -140,13 +134,7 @@ class HeartbeatMembership:
         Deviation: Partita's KIP-848 consumer leaves as soon as `max.poll.interval.ms` is over, where Kafka's looks only
         when a heartbeat is due, up to 5 s late.
         """
-        config, gap = self.member.config, now.mono_ms - self._polled_at_ms
-        text = (
-            f"no poll for {gap} ms, max_poll_interval_ms is {config.max_poll_interval_ms}: leaving group "
-            f"{config.group_id} at epoch {self.member.generation.id}; poll more often, lower max_poll_records, "
-            "or raise max_poll_interval_ms"
-        )
-        self._note("poll_interval_exceeded", text)
+        self._note_silence(self._polled_at_ms, now)
         poll.requests += self._goodbye(for_a_while=self.member.is_static)
         self._expel(MemberState.STALE, "the application did not poll")
 
@@ -182,7 +170,7 @@ class HeartbeatMembership:
         member.move(MemberState.JOINING)
         self._fields.forget()
         self._answers = 0
-        self._reconciling_since_ms = self._now.mono_ms
+        self._rebalancing_since_ms = self._now.mono_ms
 
     def _lose(self) -> Script:
         """Drop the partitions held, and report them as lost: they may have another owner already."""
@@ -201,11 +189,7 @@ class HeartbeatMembership:
         member.move(MemberState.ACKNOWLEDGING)
         member.joined_generation = member.generation
         member.rejoin_needed = not self._reconciliation.is_reached
-        started, self._reconciling_since_ms = self._reconciling_since_ms, None
-        if started is not None:
-            took = self._now.mono_ms - started
-            fields = {"generation": member.generation.id, "duration_ms": took}
-            member.events.append(Note("rebalanced", f"epoch {member.generation.id} in {took} ms", fields))
+        self._note_rebalanced()
 
     def _acknowledged(self, poll: Poll) -> None:
         if self._reconciliation.is_reached:
@@ -218,13 +202,8 @@ class HeartbeatMembership:
         member = self.member
         member.move(MemberState.RECONCILING)
         member.rejoin_needed = True
-        if self._reconciling_since_ms is None:
-            self._reconciling_since_ms = self._now.mono_ms
-
-    def callback_done(self, error: BaseException | None, now: Now) -> None:
-        """The application's callback returned or raised: the reconciliation goes on."""
-        self._now = now
-        self._runner.callback_done(error)
+        if self._rebalancing_since_ms is None:
+            self._rebalancing_since_ms = self._now.mono_ms
 
     # Answers
 
@@ -333,19 +312,11 @@ class HeartbeatMembership:
         self._in_flight = None
         self._fields.forget()
         self._reconciliation.forget()
-        self._reconciling_since_ms = None
+        self._rebalancing_since_ms = None
         if was_reconciling:
             self._note("rebalance_failed", reason)
 
     # Leaving
-
-    def begin_leave(self) -> Event | None:
-        """The callback that unsubscribe and close owe the application, if something is owned (5.9)."""
-        member = self.member
-        owned = tuple(sorted(member.subscription.assignment))
-        if not owned or not member.subscription.is_group:
-            return None
-        return Lost(owned) if member.generation.is_none else Revoked(owned)
 
     def leave(self, reason: str, *, static_too: bool = False, remain: bool = False) -> list[Request]:
         """Forget the membership and any reconciliation under way; returns the heartbeat that leaves, if one is due.
@@ -366,6 +337,3 @@ class HeartbeatMembership:
             return []
         message = self._fields.leaving(self._member_id, for_a_while=for_a_while)
         return [Request(self, message, self._coordinator.node, to_coordinator=True)]
-
-    def _note(self, kind: str, text: str) -> None:
-        self.member.events.append(Note(kind, text))

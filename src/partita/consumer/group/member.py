@@ -78,9 +78,11 @@ class Generation:
 
 
 class Member:
-    """State, generation and flags; `events` collects the application's events."""
+    """State, generation and flags; `events` are the application's."""
 
-    def __init__(self, config: ConsumerConfig, subscription: Subscription, view: MetadataView) -> None:
+    def __init__(
+        self, config: ConsumerConfig, subscription: Subscription, view: MetadataView, events: list[Event]
+    ) -> None:
         self.config = config
         self.subscription = subscription
         self.view = view
@@ -101,7 +103,7 @@ class Member:
         self.joined_topics: frozenset[str] | None = None
         self.assignment_snapshot: Snapshot | None = None
         self.fenced: BaseException | None = None
-        self.events: list[Event] = []
+        self.events = events
 
     @property
     def is_stable(self) -> bool:

@@ -12,24 +12,24 @@ from typing import Any
 
 from partita.consumer.coordinator import Coordinator
 from partita.consumer.errors import IllegalStateError
+from partita.consumer.group.group_membership import GroupMembership
 from partita.consumer.group.heartbeat_timers import HeartbeatTimers
 from partita.consumer.group.join_exchange import JoinExchange
 from partita.consumer.group.member import Generation, Member, MemberState
-from partita.consumer.group.rebalance import Commit, Rebalance, ScriptRunner
+from partita.consumer.group.rebalance import Commit, Rebalance
 from partita.consumer.metadata import Metadata
 from partita.consumer.reactions import Reaction, reaction
-from partita.consumer.request import Event, Failed, Lost, Poll, Request, Revoked
+from partita.consumer.request import Failed, Poll, Request
 from partita.errors import error_for
 from partita.now import Now
 from partita.protocol.error_codes import ErrorCode
 from partita.protocol.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
 from partita.protocol.messages.leave_group import LeaveGroupRequest, LeaveGroupResponse, MemberIdentity
-from partita.wording import Note
 
 _BEATING = (MemberState.COMPLETING_REBALANCE, MemberState.STABLE)
 
 
-class Membership:
+class Membership(GroupMembership):
     """`callback_done` resumes a rebalance after the application's callback; `hold` keeps the next one waiting."""
 
     def __init__(
@@ -40,21 +40,13 @@ class Membership:
         uniform: Callable[[float, float], float],
         commit: Commit,
     ) -> None:
-        self.member = member
-        self.app_polling = False
-        self.is_held = False
-        self.is_awaited = False
+        super().__init__(member, metadata, coordinator)
         self.timers = HeartbeatTimers(member.config, uniform)
-        self._metadata = metadata
-        self._coordinator = coordinator
-        self._now = Now(0, 0)
         self._exchange = JoinExchange(member, metadata, coordinator, uniform, self.timers.start)
         self._rebalance = Rebalance(member, self._exchange, commit, lambda: self._now)
-        self._runner = ScriptRunner(member.events)
         self._found_count = 0
         self.followup: list[Request] = []
         self._regex_fresh_at: int | None = None
-        self._rebalance_started_ms: int | None = None
 
     @property
     def is_joining(self) -> bool:
@@ -105,7 +97,7 @@ class Membership:
             self._note("session_timeout", "no heartbeat was answered for a whole session timeout")
             self._coordinator.mark_unknown()
         elif self.timers.has_poll_expired(now):
-            self._leave_for_silence(now, poll)
+            poll.requests += self._end_membership(self._note_silence(self.timers.polled_at_ms, now))
             return
         if self._coordinator.node is not None and now.mono_ms >= self.timers.next_ms:
             self.timers.sent(now)
@@ -121,16 +113,6 @@ class Membership:
             group_instance_id=config.group_instance_id,
         )
         return Request(self, message, self._coordinator.node, to_coordinator=True, context=generation)
-
-    def _leave_for_silence(self, now: Now, poll: Poll) -> None:
-        config, gap = self.member.config, now.mono_ms - self.timers.polled_at_ms
-        text = (
-            f"no poll for {gap} ms, max_poll_interval_ms is {config.max_poll_interval_ms}: leaving group "
-            f"{config.group_id} at generation {self.member.generation.id}; poll more often, lower max_poll_records, "
-            "or raise max_poll_interval_ms"
-        )
-        self._note("poll_interval_exceeded", text)
-        poll.requests += self._end_membership(text)
 
     # Asked while the application polls
 
@@ -157,7 +139,7 @@ class Membership:
             return
         if member.needs_join_prepare:
             member.needs_join_prepare = False
-            self._rebalance_started_ms = now.mono_ms
+            self._rebalancing_since_ms = now.mono_ms
             if self._runner.start(self._rebalance.prepare()):
                 poll.wake_in(member.config.retry_backoff_ms)
                 return
@@ -195,18 +177,7 @@ class Membership:
         self._exchange.assignment = None
         self.member.needs_join_prepare = True
         self.member.joined_generation = self.member.generation
-        started, self._rebalance_started_ms = self._rebalance_started_ms, None
-        if started is not None:
-            took = self._now.mono_ms - started
-            fields = {"generation": self.member.generation.id, "duration_ms": took}
-            self.member.events.append(
-                Note("rebalanced", f"generation {self.member.generation.id} in {took} ms", fields)
-            )
-
-    def callback_done(self, error: BaseException | None, now: Now) -> None:
-        """Continue the rebalance: the application's callback returned or raised."""
-        self._now = now
-        self._runner.callback_done(error)
+        self._note_rebalanced()
 
     # Answers
 
@@ -258,15 +229,6 @@ class Membership:
 
     # Leaving
 
-    def begin_leave(self) -> Event | None:
-        """The callback that unsubscribe and close owe the application, if something is owned (5.9)."""
-        member = self.member
-        owned = tuple(sorted(member.subscription.assignment))
-        if not owned or not member.subscription.is_group:
-            return None
-        is_gone = member.generation.is_none or member.is_rebalancing
-        return Lost(owned) if is_gone else Revoked(owned)
-
     def leave(self, reason: str, *, static_too: bool = False, remain: bool = False) -> list[Request]:
         """Forget the membership and any rebalance under way; returns the LeaveGroup to send, if one is due."""
         request = self._end_membership(reason, static_too=static_too, remain=remain)
@@ -290,6 +252,3 @@ class Membership:
         member.reset(reason)
         member.needs_join_prepare = True
         return request
-
-    def _note(self, kind: str, text: str) -> None:
-        self.member.events.append(Note(kind, text))

@@ -155,7 +155,7 @@ class Rebalance:
         raise_later(self._member, error)
 
     def _commit_first(self) -> Script:
-        """Positions must not run ahead of this commit."""
+        """Commit before the join; positions of an eager member do not run ahead of it."""
         if self._is_eager:
             for state in self._member.subscription.assignment.values():
                 state.pending_revocation = True

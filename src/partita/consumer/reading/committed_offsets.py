@@ -62,7 +62,7 @@ class CommittedOffsets:
         return operation
 
     def cancel(self, operation: Operation) -> None:
-        """This caller waits no longer; the request goes on as long as another caller does."""
+        """Stop waiting for this caller; the request continues while another caller waits."""
         for ask in self._asks:
             ask.operations = [one for one in ask.operations if one is not operation]
         self._asks = [ask for ask in self._asks if ask.operations]

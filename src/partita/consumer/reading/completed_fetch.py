@@ -91,7 +91,7 @@ class CompletedFetch:
 
     @property
     def is_untouched(self) -> bool:
-        """Nothing was taken: the bytes can go to Arrow as they are."""
+        """Whether nothing was taken, so that the bytes can go to Arrow as they are."""
         return self.next_offset == self.fetch_offset and not self._returned
 
 

@@ -51,7 +51,7 @@ class FetchBuffer:
         self._answers.append(fetch)
 
     def drop_unassigned(self) -> None:
-        """Data of partitions that are no longer held is not worth its memory."""
+        """Drop the data of partitions that are no longer held."""
         held = self._subscription.assignment
         if any(fetch.tp not in held for fetch in self._answers):
             self._answers = deque(fetch for fetch in self._answers if fetch.tp in held)
@@ -151,7 +151,7 @@ class FetchBuffer:
             collected.has_moved = True
 
     def put_back(self, records: dict[TopicPartition, list[Record]]) -> None:
-        """These were collected last but not handed out: hand them out again first, at their positions."""
+        """Put back records that were collected last but not handed out; they come first again, at their positions."""
         for tp, some in reversed(records.items()):
             state = self._subscription.assignment.get(tp)
             if state is None or state.position is None or not some:
@@ -202,7 +202,7 @@ class FetchBuffer:
         self._answers.appendleft(fetch)
 
     def handed_out(self, fetch: CompletedFetch, next_offset: int, epoch: int) -> None:
-        """This answer went to the application up to `next_offset`."""
+        """Note that this answer went to the application up to `next_offset`."""
         state = self._subscription.assignment.get(fetch.tp)
         if state is None or state.position is None or not state.has_valid_position:
             return

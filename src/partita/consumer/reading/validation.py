@@ -133,7 +133,7 @@ class Validation:
             if state is not None and state.state is AWAIT_VALIDATION and state.position == position:
                 state.next_retry_ms = now.mono_ms + self._retry_ms
 
-    def on_unsupported(self, request: Request) -> None:
+    def on_unsupported(self, request: Request, error: BaseException, now: Now) -> None:
         """The broker cannot validate positions: they are taken as they are."""
         for tp in request.context:
             state = self._subscription.assignment.get(tp)

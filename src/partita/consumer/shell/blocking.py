@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
     from partita.consumer.arrow import Decode
     from partita.consumer.deserializers import Given
-    from partita.consumer.option_types import ConsumerOptions
     from partita.consumer.shell import driver as consumer_driver
     from partita.consumer.shell.arguments import Partitions
     from partita.consumer.shell.delivery import Delivery
@@ -27,6 +26,7 @@ if TYPE_CHECKING:
     from partita.now import Clock
     from partita.offsets.committable import Committable
     from partita.offsets.topic_partition import OffsetAndMetadata, OffsetAndTimestamp, TopicPartition
+    from partita.option_types import ConsumerOptions
     from partita.protocol.metadata_view import TopicView
 else:
     consumer_driver = later("partita.consumer.shell.driver")
@@ -110,7 +110,6 @@ class Consumer(ConsumerCalls[K, V]):
             self._refill(is_over)
 
     def _refill(self, is_over: Callable[[], bool | None] | None = None) -> None:
-        """The poll of a loop."""
         if not is_own(self, "poll", _POLL):
             run_blocking(self._delivery.refill(is_over))
         elif self._delivery.in_hand.has_deliverable:
@@ -164,7 +163,8 @@ class Consumer(ConsumerCalls[K, V]):
         """Everything fetched as one Arrow RecordBatch, of a stable schema; None at the timeout.
 
         With enable_partition_eof it also returns None when the end of a partition is reached: ask `at_end`.
-        `key` and `value` are left as bytes or become str or json (a struct column). Deserializers, interceptors and
+        `key` and `value` are left as bytes or become str or json (a struct column, of the fields of `json_schema` if
+        that is text such as "carrier string, delay int" or a schema of Arrow). Deserializers, interceptors and
         max_poll_records are not applied. `timeout` is in seconds. Raises as `poll` does; RecordDeserializationError
         names the first record that is no str or json. Needs `pip install 'partita[arrow]'`.
         """

@@ -179,7 +179,7 @@ class ConsumerCalls(Generic[K, V]):
             return
         tp = TopicPartition(record.topic, record.partition)
         with self._driver.io.lock:
-            self._core.member.events.append(requests.Failed(ProcessingError(tp, record.offset, failure)))
+            self._core.events.append(requests.Failed(ProcessingError(tp, record.offset, failure)))
             self._driver.io.notify()
 
     # Committed offsets

@@ -26,13 +26,13 @@ if TYPE_CHECKING:
     from partita.consumer.arrow import Decode
     from partita.consumer.deserializers import Given
     from partita.consumer.group import commits
-    from partita.consumer.option_types import ConsumerOptions
     from partita.consumer.shell import closing, subscribing
     from partita.consumer.shell import driver as consumer_driver
     from partita.consumer.shell.arguments import Partitions
     from partita.now import Clock
     from partita.offsets.committable import Committable
     from partita.offsets.topic_partition import OffsetAndMetadata, OffsetAndTimestamp, TopicPartition
+    from partita.option_types import ConsumerOptions
     from partita.protocol.metadata_view import TopicView
 else:
     as_arrow = later("partita.consumer.arrow")
@@ -142,7 +142,6 @@ class AsyncConsumer(ConsumerCalls[K, V]):
             await self._refill(is_over)
 
     async def _refill(self, is_over: Callable[[], bool | None] | None = None) -> None:
-        """The poll of a loop."""
         if not is_own(self, "poll", _POLL):
             await self._delivery.refill(is_over)
         elif self._delivery.in_hand.has_deliverable:

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING
 from partita.consumer.errors import ApiTimeoutError, WakeupError
 from partita.consumer.group.commits import Kind
 from partita.consumer.request import Request
-from partita.consumer.shell.driver import LEAVING, LOG, ConsumerDriver
+from partita.consumer.shell.client_driver import LEAVING, LOG
+from partita.consumer.shell.driver import ConsumerDriver
 from partita.consumer.shell.waiting import AsyncWaiter, BlockingWaiter, run_blocking
 from partita.net.at_exit import CONSUMERS, at_exit
 
@@ -181,7 +182,7 @@ def _end_sessions(driver: ConsumerDriver) -> set[Request]:
 
 
 def opened(driver: ConsumerDriver, delivery: Delivery) -> None:
-    """From now on the end of the interpreter closes this consumer, unless it was closed or collected before."""
+    """Have the end of the interpreter close this consumer, unless it is closed or collected before."""
     _OPEN[driver] = weakref.ref(delivery)
 
 

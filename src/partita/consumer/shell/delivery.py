@@ -34,7 +34,7 @@ from logging import DEBUG
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from partita.consumer.arrow import DecodeAs, decode_columns
-from partita.consumer.deserializers import Deserializer, deserializer
+from partita.consumer.deserializers import Deserializer, deserialized, deserializer
 from partita.consumer.errors import (
     ConsumerError,
     CorruptRecordError,
@@ -42,12 +42,13 @@ from partita.consumer.errors import (
     RecordDeserializationError,
     is_outage,
 )
-from partita.consumer.partition_state import Position
+from partita.consumer.partition_state import UNKNOWN, Position
 from partita.consumer.reading.completed_fetch import CompletedFetch, end_of_batch, end_of_data, no_progress
 from partita.consumer.records import ConsumerRecords
 from partita.consumer.request import Backoff
+from partita.consumer.shell.client_driver import LOG
 from partita.consumer.shell.dead_letters import DeadLetters
-from partita.consumer.shell.driver import LOG, ConsumerDriver
+from partita.consumer.shell.driver import ConsumerDriver
 from partita.consumer.shell.nothing_came import why_nothing_came
 from partita.consumer.shell.records_in_hand import RecordsInHand
 from partita.consumer.shell.waiting import AsyncWaiter
@@ -361,8 +362,9 @@ class Delivery:
         return ends
 
     def _read(self, record: Record) -> Record:
-        key = self._convert("KEY", self._key, record, record.key)
-        value = self._convert("VALUE", self._value, record, record.value)
+        tp = TopicPartition(record.topic, record.partition)
+        key = deserialized(self._key, "KEY", tp, record, record.key)
+        value = deserialized(self._value, "VALUE", tp, record, record.value)
         return Record(
             record.topic,
             record.partition,
@@ -376,16 +378,6 @@ class Delivery:
             record.serialized_key_size,
             record.serialized_value_size,
         )
-
-    def _convert(self, origin: str, function: Deserializer | None, record: Record, data: Any) -> Any:
-        if function is None:
-            return data
-        try:
-            return function(record.topic, record.headers, data)
-        except Exception as error:
-            tp = TopicPartition(record.topic, record.partition)
-            raw = {"key": record.key, "value": record.value, "headers": record.headers}
-            raise RecordDeserializationError(origin, tp, record.offset, record.timestamp, raw, error) from error
 
     # Unreadable records
 
@@ -427,13 +419,15 @@ class Delivery:
             return False
         with self._driver.io.lock:
             self._core.buffer.pass_over(error.topic_partition, error.offset, end)
+            if (state := self._core.subscription.assignment.get(error.topic_partition)) is not None:
+                state.unsettled_at = UNKNOWN
         self._note_poison(error.topic_partition, error.offset, str(error))
         return True
 
     def _note_poison(self, tp: TopicPartition, offset: int, text: str) -> None:
         note = Note("poison", text, {"topic": tp.topic, "partition": tp.partition, "offset": offset})
         with self._driver.io.lock:
-            self._core.member.events.append(note)
+            self._core.events.append(note)
 
     # Arrow
 
@@ -548,7 +542,6 @@ class Delivery:
 
 
 def _starts(records: Iterable[tuple[TopicPartition, Sequence[Record]]]) -> dict[TopicPartition, int]:
-    """The first offset of each partition that has records."""
     return {tp: some[0].offset for tp, some in records if some}
 
 

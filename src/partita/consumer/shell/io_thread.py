@@ -15,7 +15,7 @@ from collections.abc import Callable, Hashable, Iterable
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from partita.consumer.core import ConsumerCore
+from partita.consumer.client_core import ClientCore
 from partita.consumer.errors import ConsumerError
 from partita.consumer.request import Request
 from partita.errors import AuthenticationError
@@ -40,9 +40,12 @@ _LEAVE_WITHIN_S = 0.2
 
 
 class IoThread:
-    """`step()` after every change of the core by the application; `activity` grows when waiters should look again."""
+    """Drives a core in a thread of its own.
 
-    def __init__(self, core: ConsumerCore, config: ClientConfig, clock: Clock) -> None:
+    Call `step()` after each change by the application. `activity` grows when waiters should look again.
+    """
+
+    def __init__(self, core: ClientCore, config: ClientConfig, clock: Clock) -> None:
         self.core = core
         self.clock = clock
         self.lock = threading.RLock()
@@ -286,7 +289,7 @@ class IoThread:
 
     def _note(self, kind: str, text: str, fields: dict[str, Any]) -> None:
         with self.lock:
-            self.core.member.events.append(Note(kind, text, fields))
+            self.core.events.append(Note(kind, text, fields))
             self.notify()
 
     def _role_of(self, node_id: int) -> str:

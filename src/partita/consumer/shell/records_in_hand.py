@@ -186,7 +186,7 @@ class RecordsInHand:
             self._pass_last()
 
     def give_back(self) -> None:
-        """A hold ends: if its loop was left in the body of a record, that one is given again."""
+        """A hold ends: if its loop was left in the body of a record, that one is delivered again."""
         part, self._last = self._last, None
         if part is not None and part.state.in_hand is part.stand:
             part.stand.given -= 1

@@ -58,9 +58,15 @@ class BlockingWaiter:
 
     async def wait(self, io: IoThread, seen: int, seconds: float) -> None:
         """Block until the activity is no longer `seen`, at most `seconds`."""
-        with io.changed:
-            if io.activity == seen:
-                io.changed.wait(seconds)
+        try:
+            with io.changed:
+                if io.activity == seen:
+                    io.changed.wait(seconds)
+        except RuntimeError as error:
+            # Ctrl-C came while `wait` took the lock again: the lock is not held then, and leaving it fails.
+            if isinstance(error.__context__, KeyboardInterrupt):
+                raise error.__context__ from None
+            raise
 
     async def call(self, function: Any, *arguments: Any) -> Any:
         """Call the function. Raises IllegalStateError for a coroutine function."""

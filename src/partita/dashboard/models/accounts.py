@@ -8,8 +8,9 @@ from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 from partita.explain import Account, Fact, explain
-from partita.explain.facts import Assigned, Committed, EndSeen
+from partita.explain.facts import Assigned, BeginSeen, Committed, EndSeen
 from partita.explain.generations import histories
+from partita.explain.topics import gone_topics
 from partita.observe.history import HOUR_MS, RebalanceSeen
 from partita.observe.observed import Observed
 
@@ -46,7 +47,8 @@ class Accounts:
         facts = self._facts_of(group_id)
         last = max((fact.at_ms for fact in facts if isinstance(fact, Assigned)), default=0)
         if known is None or last != known.last_ms or now_ms - known.made_ms >= EXPLAINED_FOR_MS:
-            facts = [*facts, *self._ends(group_id)]
+            topics = gone_topics(facts, self._observed.topics, now_ms) if self._observed.topics else ()
+            facts = [*facts, *topics, *self._logs(group_id)]
             known = _Explained(self._observed.version, now_ms, last, facts, explain(facts))
         self._known.pop(group_id, None)
         self._known[group_id] = replace(known, version=self._observed.version)
@@ -98,9 +100,12 @@ class Accounts:
         steps = [step for history in histories(facts) for step in history.steps()]
         return [step.after.at_ms for step in steps if step.after.at_ms > since_ms]
 
-    def _ends(self, group_id: str) -> Iterable[EndSeen]:
-        """Yield the observed ends of the group's logs, from which the lag caused by a rebalance follows."""
+    def _logs(self, group_id: str) -> Iterable[EndSeen | BeginSeen]:
+        """Yield the observed begins and ends of the group's logs: what was lost, and the lag caused by a rebalance."""
         group = self._observed.groups.get(group_id)
         for commit in group.commits if group is not None else ():
+            log = self._observed.logs.get((commit.topic, commit.partition))
+            if log is not None and log.start is not None:
+                yield BeginSeen(self._observed.seen_ms, (commit.topic, commit.partition), log.start)
             for at_ms, end in self._observed.history.ends_of((commit.topic, commit.partition)):
                 yield EndSeen(at_ms, (commit.topic, commit.partition), end)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from partita.dashboard.models.rows import ROWS_PER_PAGE, loses_in_ms
+from partita.dashboard.models.rows import loses_in_ms, page_of
 from partita.dashboard.words import slug, span
 from partita.observe.history import Behind
 from partita.observe.observed import Observed
@@ -149,11 +149,7 @@ def topic_list(readers: Readers, query: Mapping[str, str]) -> TopicList:
         for topic in seen.topics.values()
         if text.lower() in topic.name.lower() and (internal or not topic.is_internal)
     ]
-    pages = max(1, -(-len(chosen) // ROWS_PER_PAGE))
-    wanted = query.get("page", "1")
-    # `isdigit` accepts digits of other scripts, and Python refuses to parse very long numbers.
-    page = min(max(1, int(wanted) if wanted.isascii() and wanted.isdigit() and len(wanted) < 9 else 1), pages)
-    shown = chosen[(page - 1) * ROWS_PER_PAGE : page * ROWS_PER_PAGE]
+    shown, page, pages = page_of(chosen, query)
     rows = tuple(_topic_row(seen, topic, reading_groups(readers, topic.name)) for topic in shown)
     return TopicList(rows, len(chosen), page, pages, text, internal)
 

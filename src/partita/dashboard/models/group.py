@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from partita.admin.results import SubtopologyDescription, TasksDescription
+from partita.admin.share_groups import SHARE
 from partita.dashboard.models.rows import GroupRow, GroupRows, loses_in_ms
 from partita.dashboard.models.why import ListedRebalance, listed_rebalance
 from partita.observe.history import Behind, LagPoint, RebalanceSeen
@@ -51,6 +53,7 @@ class MemberCard:
     share: int
     behind: Behind | None
     since_commit_ms: int | None
+    tasks: TasksDescription | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +73,7 @@ class GroupPage:
     protocol: str
     protocol_type: str
     coordinator: str
+    topology: tuple[SubtopologyDescription, ...]
     seen_ms: int
     members: tuple[MemberCard, ...]
     unowned: tuple[PartitionRow, ...]
@@ -102,6 +106,7 @@ def group_page(rows: GroupRows, group_id: str) -> GroupPage | None:
         group.protocol,
         group.protocol_type,
         f"node {group.coordinator}" + (f" at {node.host}:{node.port}" if node is not None else ""),
+        group.topology,
         group.seen_ms,
         tuple(sorted(cards, key=lambda card: (-(card.lag or 0), card.client_id, card.member_id))),
         tuple(part for part in partitions.values() if part.owner is None),
@@ -125,7 +130,7 @@ def _partition(
 ) -> PartitionRow:
     log = seen.logs.get(key)
     end = log.end if log is not None else None
-    lag = None if commit is None or end is None else max(0, end - commit.offset)
+    lag = None if commit is None or end is None else commit.lag_at(end)
     return PartitionRow(
         *key,
         commit.offset if commit is not None else None,
@@ -158,9 +163,10 @@ def _card(
         member.epoch,
         held,
         lag,
-        round(100 * lag / total) if lag and total else 0,
+        round(100 * lag / total) if lag and total and group.type != SHARE else 0,
         max(ages, key=lambda age: age.ms, default=None),
         min(quiet, default=None),
+        member.tasks,
     )
 
 

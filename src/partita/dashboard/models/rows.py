@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median_low
+from typing import TypeVar
 
 from partita.dashboard.attention import KEEPING_UP_MS, Finding, GroupFacts, findings
 from partita.dashboard.models.accounts import Accounts
@@ -15,6 +16,7 @@ from partita.observe.observed import Observed
 from partita.observe.seen import CommitSeen, GroupSeen
 from partita.wording import count
 
+T = TypeVar("T")
 ROWS_PER_PAGE = 50
 SPARK_MS = 30 * MINUTE
 STEADY_SHARE = 50
@@ -140,7 +142,7 @@ class GroupRows:
 
     def _lag_of(self, commit: CommitSeen) -> int:
         log = self.observed.logs.get((commit.topic, commit.partition))
-        return 0 if log is None or log.end is None else max(0, log.end - commit.offset)
+        return 0 if log is None or log.end is None else commit.lag_at(log.end)
 
     def _loses_in_ms(self, group: GroupSeen) -> int | None:
         """Return the time until age deletes the next unread record of some partition; None if none expires."""
@@ -233,6 +235,15 @@ SORTS = {
 }
 
 
+def page_of(chosen: Sequence[T], query: Mapping[str, str]) -> tuple[Sequence[T], int, int]:
+    """The rows of the page that `page` asks for, its number, and how many pages there are."""
+    pages = max(1, -(-len(chosen) // ROWS_PER_PAGE))
+    wanted = query.get("page", "1")
+    # `isdigit` accepts digits of other scripts, and Python refuses to parse very long numbers.
+    page = min(max(1, int(wanted) if wanted.isascii() and wanted.isdigit() and len(wanted) < 9 else 1), pages)
+    return chosen[(page - 1) * ROWS_PER_PAGE : page * ROWS_PER_PAGE], page, pages
+
+
 def group_list(rows: GroupRows, query: Mapping[str, str]) -> GroupList:
     """The groups that fit `q` (text), `state`, `type`, `topic` and `needs` (a kind of finding), 50 to a page."""
     everything = list(rows.all().values())
@@ -249,11 +260,7 @@ def group_list(rows: GroupRows, query: Mapping[str, str]) -> GroupList:
     ]
     sort = query.get("sort", "attention") if query.get("sort") in SORTS else "attention"
     chosen.sort(key=SORTS[sort])
-    pages = max(1, -(-len(chosen) // ROWS_PER_PAGE))
-    wanted = query.get("page", "1")
-    # `isdigit` accepts digits of other scripts, and Python refuses to parse very long numbers.
-    page = min(max(1, int(wanted) if wanted.isascii() and wanted.isdigit() and len(wanted) < 9 else 1), pages)
-    shown = chosen[(page - 1) * ROWS_PER_PAGE : page * ROWS_PER_PAGE]
+    shown, page, pages = page_of(chosen, query)
     return GroupList(
         tuple(listed(rows.observed, shown)),
         len(chosen),

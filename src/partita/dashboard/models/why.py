@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from partita.dashboard.models.accounts import Accounts
 from partita.dashboard.timeline import Mark, Row, Span, Timeline, gap_title
 from partita.dashboard.words import DAY, slug, span
-from partita.explain import Account, refusals_of
+from partita.explain import Account, asides_of
 from partita.explain.facts import Assigned, Partition
 from partita.observe.history import LagPoint
 from partita.observe.observed import Observed
@@ -50,7 +50,7 @@ class WhyPage:
     by: str
     hidden_rows: int
     patterns: tuple[str, ...]
-    refusals: tuple[str, ...]
+    asides: tuple[str, ...]
     advice: str
     source: str
 
@@ -96,7 +96,7 @@ def why_page(
         by,
         hidden,
         tuple(pattern.text for pattern in latest.patterns) if latest is not None else (),
-        refusals_of(facts),
+        asides_of(facts),
         latest.advice if latest is not None else "",
         source,
     )

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from partita.designs.rules.requests import Answer, Children, Get, Node
 from partita.group import partition_for
 
 BROKERS = "/brokers/ids"
@@ -97,6 +98,19 @@ def registration_json(registration: Registration, at_ms: int) -> str:
 def registration_in(content: str) -> Registration:
     """Return the registration in a consumer's node."""
     return Registration({str(name): int(count) for name, count in json.loads(content)["subscription"].items()})
+
+
+def tree(ask: Callable[[Get | Children], Answer], path: str = "") -> Iterator[str]:
+    """Yield a line for each node below `path`: its path, the session that an ephemeral one ends with, its data."""
+    names = ask(Children(path or "/"))
+    # Shorter names first: so partition 10 comes after 9. A node may go before it is read.
+    for name in sorted(names if isinstance(names, tuple) else (), key=lambda name: (len(name), name)):
+        below = f"{path}/{name}"
+        node = ask(Get(below))
+        if isinstance(node, Node):
+            kind = f"ephemeral {node.session:#x}" if node.session else "persistent"
+            yield f"{below:<33} {kind:<27} {node.data}".rstrip()
+            yield from tree(ask, below)
 
 
 def slot_of(group: str) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 
 ANY_VERSION = -1
@@ -74,10 +74,11 @@ class Multi:
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """The data of a node and how often it was changed."""
+    """The data of a node, how often it was changed, and the session it ends with: 0 for a persistent one."""
 
     data: str
     version: int
+    session: int = field(default=0, compare=False)
 
 
 class Failure(Enum):

@@ -191,7 +191,7 @@ class Client:
                 answer, zxid = tuple(sorted(names)), stat.pzxid
             elif isinstance(request, Get):
                 data, stat = self._kazoo.get(path, watch=seen)
-                answer, zxid = Node(data.decode(), stat.version), stat.mzxid
+                answer, zxid = Node(data.decode(), stat.version, stat.ephemeralOwner), stat.mzxid
             else:
                 stat = self._kazoo.exists(path, watch=seen)
                 answer, zxid = (Node("", stat.version), stat.mzxid) if stat else (Failure.NO_NODE, 0)

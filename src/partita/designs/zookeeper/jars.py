@@ -48,7 +48,7 @@ class NoZooKeeper(RuntimeError):
 
 
 def fetched_folder() -> Path:
-    """Where `partita designs jars` puts them."""
+    """The folder that `partita designs jars` fills."""
     return cache_folder() / "zookeeper"
 
 

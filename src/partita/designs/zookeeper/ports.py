@@ -9,7 +9,7 @@ import socket
 
 FIRST_PORT, PORT_COUNT = 12_000, 20_000
 """Below 32,768, where Linux begins with the ports that it hands out by itself; other systems begin later."""
-_places = itertools.count(os.getpid() * 97)
+_places = itertools.count(os.getpid() * 7_919)  # far apart for the workers of one run
 
 
 def free_ports(count: int) -> list[int]:

@@ -52,7 +52,7 @@ class Server:
 
     @property
     def address(self) -> str:
-        """Where clients connect."""
+        """The address that clients connect to."""
         return f"127.0.0.1:{self.port}"
 
     def start(self) -> None:
@@ -191,5 +191,5 @@ class Ensemble(ZooKeeper):
         self._link.close()
 
     def set_lag(self, ms: int) -> None:
-        """From now on the first server learns of every write `ms` later than the others."""
+        """Let the first server learn of every write `ms` later than the others."""
         self._link.delay_s = ms / 1000

@@ -16,7 +16,7 @@ from partita.protocol.error_codes import ErrorCode
 from partita.protocol.messages.describe_groups import DescribedGroup, DescribedGroupMember
 from partita.protocol.messages.list_groups import ListedGroup, ListGroupsResponse
 
-CLASSIC, CONSUMER, SHARE = "classic", "consumer", "share"
+CLASSIC, CONSUMER, SHARE, STREAMS = "classic", "consumer", "share", "streams"
 _TELLS_ABSENT_GROUP = 6
 
 
@@ -88,5 +88,6 @@ def _entries(turn: Turn) -> Iterator[ListedGroup]:
             group_state=consumers.state.value,
             group_type=CONSUMER,
         )
-    for shares in turn.state.hard.share_groups.values():
-        yield ListedGroup(group_id=shares.group_id, protocol_type=SHARE, group_state=shares.state, group_type=SHARE)
+    for kind, groups in ((SHARE, turn.state.hard.share_groups), (STREAMS, turn.state.hard.streams_groups)):
+        for group_id, other in groups.items():
+            yield ListedGroup(group_id=group_id, protocol_type=kind, group_state=other.state, group_type=kind)

@@ -16,19 +16,9 @@ from partita.group.contract import GroupRequest, Token
 from partita.group.guards import IDENTITY_GUARDS, IMPOSSIBLE, Guards, broker_is_full, first_error, group_is_dead
 from partita.group.notes import MemberIdIssued, MemberRefused
 from partita.group.offsets import expiration
-from partita.group.records.consumer_log import group_tombstones
+from partita.group.offsets.delete import end_records
 from partita.group.state import answers
-from partita.group.state.model import (
-    COMPLETING,
-    EMPTY,
-    PREPARING,
-    STABLE,
-    Group,
-    GroupState,
-    Member,
-    Protocols,
-    Waiter,
-)
+from partita.group.state.model import COMPLETING, EMPTY, PREPARING, STABLE, Group, GroupState, Member, Protocols, Waiter
 from partita.group.state.shard import ShardState
 from partita.group.state.stored import new_group_record
 from partita.group.state.turn import Turn
@@ -48,7 +38,7 @@ _NOTED = frozenset(
         ErrorCode.FENCED_INSTANCE_ID,
     }
 )
-"""Refusals that a client cannot mend by itself, so an operator has to hear of them."""
+"""Refusals that a client cannot cure by itself, so they are reported to the operator."""
 
 
 class JoinCase(IntEnum):
@@ -127,8 +117,9 @@ def join_group(turn: Turn, token: Token, request: GroupRequest) -> None:
     is_created = turn.state.is_absent(group)
     if is_created:
         if not wire.member_id:
-            end_empty_consumer_group(turn, wire.group_id)
-        expiration.make_room(turn, wire.group_id)
+            end_empty_group(turn, wire.group_id)
+        if turn.state.is_full:
+            expiration.make_room(turn, wire.group_id)
         error = first_error(JOIN_ABSENT_GUARDS, join)
         if error:
             refuse(turn, join, error)
@@ -145,12 +136,12 @@ def join_group(turn: Turn, token: Token, request: GroupRequest) -> None:
         turn.write([new_group_record(group)])
 
 
-def end_empty_consumer_group(turn: Turn, group_id: str) -> None:
-    """End a KIP-848 group without members: the first classic join converts it. Its offsets stay."""
-    group = turn.state.consumer_group(group_id)
+def end_empty_group(turn: Turn, group_id: str) -> None:
+    """End a KIP-848 or streams group without members: the first classic join converts it. Its offsets stay."""
+    group = turn.state.epoch_group(group_id)
     if group is not None:
-        assert not group.members, "a group with members serves the join itself"
-        turn.write(group_tombstones(group))
+        assert not group.members, "a group with members serves or refuses the join itself"
+        turn.write(end_records(turn, group_id))
         turn.state.forget_timers(group_id)
 
 
@@ -296,7 +287,7 @@ def ISSUE_ID(turn: Turn, join: Join) -> None:
 def ADMIT(turn: Turn, join: Join) -> None:
     """Add the member, under its pending id or a new one; rebalance, or end the join phase if all have joined.
 
-    (Kafka: addMemberThenRebalanceOrCompleteJoin; earlier addMemberAndRebalance)
+    (Kafka: addMemberThenRebalanceOrCompleteJoin)
     """
     group, wire = join.group, join.wire
     # First: the id is a member's from now on, and must not count as pending and as a member at once.
@@ -317,7 +308,7 @@ def ADMIT(turn: Turn, join: Join) -> None:
 def REJOIN(turn: Turn, join: Join) -> None:
     """Update the member and park the request; an earlier parked join of the member is superseded.
 
-    (Kafka: updateMemberThenRebalanceOrCompleteJoin; earlier updateMemberAndRebalance)
+    (Kafka: updateMemberThenRebalanceOrCompleteJoin)
     """
     group, member = join.group, join.member
     assert member is not None
@@ -351,7 +342,7 @@ def UNKNOWN(turn: Turn, join: Join) -> None:
 def SWAP_WAIT(turn: Turn, join: Join) -> None:
     """Replace the static member; its new process waits for the end of the join phase like the others.
 
-    (Kafka: updateStaticMemberThenRebalanceOrCompleteJoin; earlier updateStaticMemberAndRebalance)
+    (Kafka: updateStaticMemberThenRebalanceOrCompleteJoin)
     """
     group, old = join.group, _holder(join)
     new = _replacement(turn, join, old)
@@ -363,7 +354,7 @@ def SWAP_WAIT(turn: Turn, join: Join) -> None:
 def SWAP_REBALANCE(turn: Turn, join: Join) -> None:
     """Replace the static member and rebalance again: the leader may be assigning to the old id at this moment.
 
-    (Kafka: updateStaticMemberThenRebalanceOrCompleteJoin; earlier updateStaticMemberAndRebalance)
+    (Kafka: updateStaticMemberThenRebalanceOrCompleteJoin)
     """
     old = _holder(join)
     _swap_and_rebalance(turn, join, old, _replacement(turn, join, old))
@@ -372,7 +363,7 @@ def SWAP_REBALANCE(turn: Turn, join: Join) -> None:
 def SWAP_PERSIST(turn: Turn, join: Join) -> None:
     """Replace the static member durably and without a rebalance, unless the selected protocol would change.
 
-    (Kafka: updateStaticMemberThenRebalanceOrCompleteJoin; earlier updateStaticMemberAndRebalance)
+    (Kafka: updateStaticMemberThenRebalanceOrCompleteJoin)
     """
     group, old = join.group, _holder(join)
     new = _replacement(turn, join, old)

@@ -15,12 +15,7 @@ from partita.group.notes import Cause
 from partita.group.state.model import COMPLETING, DEAD, EMPTY, PREPARING, STABLE, Group, GroupState
 from partita.group.state.turn import Turn
 from partita.protocol.error_codes import ErrorCode
-from partita.protocol.messages.leave_group import (
-    LeaveGroupRequest,
-    LeaveGroupResponse,
-    MemberIdentity,
-    MemberResponse,
-)
+from partita.protocol.messages.leave_group import LeaveGroupRequest, LeaveGroupResponse, MemberIdentity, MemberResponse
 from partita.wording import What
 
 _BATCH_FROM = 3
@@ -95,7 +90,7 @@ def REMOVE(turn: Turn, leave: Leave) -> None:
 
 
 def FORGET_ID(turn: Turn, leave: Leave) -> None:
-    """Drop the pending id. (Kafka: removePendingMemberAndUpdateClassicGroup; earlier removePendingJoinMember)"""
+    """Drop the pending id. (Kafka: removePendingMemberAndUpdateClassicGroup)"""
     turn.drop_pending(leave.group, leave.member_id, "left")
 
 

@@ -34,7 +34,7 @@ def resume(turn: Turn, handover: Handover, *, clean: bool) -> None:
     state = turn.state
     state.hard.settle()
     for group_id in state.hard.group_ids():
-        if group_id in state.hard.consumer_groups:
+        if state.epoch_group(group_id) is not None:
             continue
         value = state.hard.groups.get(group_id)
         group = Group(group_id, turn.now.wall_ms)
@@ -50,7 +50,7 @@ def resume(turn: Turn, handover: Handover, *, clean: bool) -> None:
         elif group.members and group.leader_id is None:
             group.leader_id = next(iter(group.members))
             rebalance.rebalance(turn, group, Cause(What.LOADED_UNASSIGNED))
-    loaded = len(state.groups) + len(state.hard.consumer_groups)
+    loaded = len(state.groups) + len(state.hard.consumer_groups) + len(state.hard.streams_groups)
     turn.out.note(GroupsLoaded(groups=loaded, skipped=state.hard.skipped, wall_ms=turn.now.wall_ms))
 
 
@@ -118,7 +118,8 @@ def unload(turn: Turn, error: ErrorCode) -> None:
         rebalance.move(turn, group, DEAD)
         group.wake_ms = NO_DEADLINE
         group.join_deadline_ms = group.sync_deadline_ms = NO_DEADLINE
-    state.consumers.clear()
+    for timers in (state.consumers, state.shares, state.streams):
+        timers.clear()
     state.wakes.clear()
     state.sweeps.clear()
     state.expiry_deadline_ms = NO_DEADLINE

@@ -288,12 +288,15 @@ def enter_member(turn: Turn, group: Group, member: Member, *, deadline_ms: int) 
 
 def held_by(group: Group) -> tuple[MemberHeld, ...]:
     """Return the first `MEMBERS_TOLD_MAX` members with their partitions. Decodes one assignment per member."""
-    return tuple(_held(group, member) for member in islice(group.members.values(), MEMBERS_TOLD_MAX))
+    told: dict[bytes, tuple[str, ...] | None] = {}  # members of one application send equal bytes: decode once
+    return tuple(_held(group, member, told) for member in islice(group.members.values(), MEMBERS_TOLD_MAX))
 
 
-def _held(group: Group, member: Member) -> MemberHeld:
-    is_consumer = group.protocol_type == "consumer"
-    topics = topics_in(member.metadata(group.protocol_name)) if is_consumer else None
+def _held(group: Group, member: Member, told: dict[bytes, tuple[str, ...] | None]) -> MemberHeld:
+    is_consumer, metadata = group.protocol_type == "consumer", member.metadata(group.protocol_name)
+    if is_consumer and metadata not in told:
+        topics = topics_in(metadata)
+        told[metadata] = None if topics is None else tuple(sorted(topics))
     return MemberHeld(
         member_id=member.member_id,
         group_instance_id=member.instance_id,
@@ -301,7 +304,7 @@ def _held(group: Group, member: Member) -> MemberHeld:
         client_host=member.client_host,
         session_timeout_ms=member.session_timeout_ms,
         rebalance_timeout_ms=member.rebalance_timeout_ms,
-        topics=None if topics is None else tuple(sorted(topics)),
+        topics=told.get(metadata),
         partitions=_partitions(member.assignment) if is_consumer else {},
         joined_ms=member.joined_ms,
         synced_ms=member.synced_ms,

@@ -23,11 +23,12 @@ def rejoin_cause(group: Group, member: Member, protocols: Protocols, reason: str
 
 
 def _what(group: Group, member: Member, protocols: Protocols, reason: str) -> What:
-    if not member.was_loaded and [name for name, _ in protocols] != [name for name, _ in member.protocols]:
-        return What.PROTOCOLS_CHANGED
-    before = dict(member.protocols)
-    if any(name in before and group.topics_differ(before[name], metadata) for name, metadata in protocols):
-        return What.SUBSCRIPTION_CHANGED
+    if protocols != member.protocols:
+        if not member.was_loaded and [name for name, _ in protocols] != [name for name, _ in member.protocols]:
+            return What.PROTOCOLS_CHANGED
+        before = dict(member.protocols)
+        if any(name in before and group.topics_differ(before[name], metadata) for name, metadata in protocols):
+            return What.SUBSCRIPTION_CHANGED
     for beginning, what in _REASONS:
         if reason.startswith(beginning):
             return what

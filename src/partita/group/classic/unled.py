@@ -15,7 +15,7 @@ from partita.assignors.payloads import decode_assignment
 from partita.group.classic import rebalance
 from partita.group.notes import Cause
 from partita.group.state.model import Group
-from partita.group.state.shard import TopicImage
+from partita.group.state.topics import TopicImage
 from partita.group.state.turn import Turn
 from partita.protocol.primitives import MalformedRequest
 from partita.wording import What

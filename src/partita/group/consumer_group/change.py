@@ -19,6 +19,7 @@ from partita.group.consumer_group.target import (
     AssignorFailed,
     ComputeTarget,
     Problem,
+    chosen_assignor,
     problem,
     runs_at_once,
     target_records,
@@ -87,7 +88,9 @@ def apply(turn: Turn, change: Change, may_see: MaySee = None) -> ConsumerMember 
     group = change.group
     group_id = group.group_id
     # Records first, effects later: up to `turn.write` nothing has happened, so every refusal on the way is free.
-    records = [*conversion.classic_tombstone(turn, group_id), *_member_records(change)]
+    ends_classic = group_id in turn.state.groups
+    records = [*conversion.classic_tombstone(turn, group_id)] if ends_classic else []
+    records += _member_records(change)
     bumped = _epoch(turn, change)
     aim = _aim(turn, change, bumped.epoch)
     if isinstance(aim, Refused):
@@ -103,18 +106,19 @@ def apply(turn: Turn, change: Change, may_see: MaySee = None) -> ConsumerMember 
     if not turn.state.fits(records):
         return errors.too_large()
     if change.replaces is not None:
-        turn.state.timers_of(group_id).forget(change.replaces.member_id)
-    conversion.end_classic(turn, group_id)
+        turn.state.consumers[group_id].forget(change.replaces.member_id)
+    if ends_classic:
+        conversion.end_classic(turn, group_id)
     turn.write(records)
     _note_changes(turn, change, bumped, aim)
-    state = turn.state.timers_of(group_id)
+    state = turn.state.consumers[group_id]
     # The topics were looked at in this version: later heartbeats compare one number instead of every topic.
     state.seen_version = turn.state.topics.version
     timers.start_session(turn, group_id, member)
     timers.follow_state(turn, group_id, member)
     if aim.job is not None:
-        state.computing = True
-        turn.out.start(ComputeTarget(group_id, bumped.epoch, aim.job))
+        state.computing = ComputeTarget(group_id, bumped.epoch, aim.job)
+        turn.out.start(state.computing)
     # Looked up again: `turn.write` may have created the group, and `change.group` was a draft.
     refresh(turn, turn.state.hard.consumer_groups[group_id], may_see)
     return member
@@ -143,8 +147,8 @@ def _epoch(turn: Turn, change: Change) -> _Epoch:
     group, image = change.group, turn.state.topics
     # Two causes can raise the epoch: the member asks for something else, or the topics are others. Without either the
     # hash is not even computed.
-    why = _why_bumped(change)
-    is_current = turn.state.timers_of(group.group_id).seen_version == image.version
+    why = _why_bumped(turn, change)
+    is_current = turn.state.consumers[group.group_id].seen_version == image.version
     if why is None and is_current:
         return _Epoch(group.epoch, None, [])
     leaves = () if change.leaves is None else (change.leaves,)
@@ -158,7 +162,7 @@ def _epoch(turn: Turn, change: Change) -> _Epoch:
     return _Epoch(group.epoch + 1, why, [consumer_log.epoch_record(group.group_id, group.epoch + 1, found)])
 
 
-def _why_bumped(change: Change) -> What | None:
+def _why_bumped(turn: Turn, change: Change) -> What | None:
     group, before, after = change.group, change.before, change.after
     resolved = group.regexes
     # A new expression bumps the epoch only if it has been resolved for another member; otherwise `matched` does so when
@@ -166,9 +170,19 @@ def _why_bumped(change: Change) -> What | None:
     differs = after.topics != before.topics or (
         after.regex != before.regex and (after.regex in resolved or (not after.regex and before.regex in resolved))
     )
-    if not differs:
+    if not differs and not _assignor_changes(turn, change):
         return None
     return What.JOINED if change.is_new and change.replaces is None else What.SUBSCRIPTION_CHANGED
+
+
+def _assignor_changes(turn: Turn, change: Change) -> bool:
+    """Whether most members prefer another assignor after the change, so that the next target is another one's."""
+    # Only the member's own vote can change that; most heartbeats do not, so the votes need not be counted.
+    if change.after.server_assignor == change.before.server_assignor:
+        return False
+    members, assignors, leaves = change.group.members.values(), turn.state.assignors, change.leaves
+    after = [member for member in members if leaves is None or member.member_id != leaves.member_id]
+    return chosen_assignor([*after, change.after], assignors) != chosen_assignor(members, assignors)
 
 
 def _aim(turn: Turn, change: Change, epoch: int) -> _Aim | Refused:
@@ -209,11 +223,11 @@ def is_due(turn: Turn, group: ConsumerGroup) -> bool:
 
     (`group.consumer.assignment.interval.ms`, KIP-1263)
     """
-    timers = turn.state.timers_of(group.group_id)
+    timers = turn.state.consumers[group.group_id]
     if timers.computing or turn.now.mono_ms < timers.computes_again_ms:
         return False
     interval_ms = turn.state.config.group_consumer_assignment_interval_ms
-    return not group.assigned_ms or turn.now.wall_ms - group.assigned_ms >= interval_ms
+    return not group.assigned_ms or turn.has_passed(interval_ms, group.assigned_ms)
 
 
 def computed_note(
@@ -247,7 +261,7 @@ def _held(turn: Turn, group: ConsumerGroup, member: ConsumerMember, target: Targ
         group_instance_id=member.instance_id,
         client_id=member.client_id,
         client_host=member.client_host,
-        session_timeout_ms=None,
+        session_timeout_ms=timers.session_timeout_ms(turn, group.group_id, member),
         rebalance_timeout_ms=member.rebalance_timeout_ms,
         topics=tuple(sorted(group.topics_of(member))),
         partitions=partitions,

@@ -34,12 +34,7 @@ from partita.group.state.turn import Turn
 from partita.protocol.error_codes import ErrorCode
 from partita.protocol.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
 from partita.protocol.messages.join_group import JoinGroupRequest, JoinGroupResponse
-from partita.protocol.messages.leave_group import (
-    LeaveGroupRequest,
-    LeaveGroupResponse,
-    MemberIdentity,
-    MemberResponse,
-)
+from partita.protocol.messages.leave_group import LeaveGroupRequest, LeaveGroupResponse, MemberIdentity, MemberResponse
 from partita.protocol.messages.sync_group import SyncGroupRequest, SyncGroupResponse
 from partita.protocol.primitives import MalformedRequest
 from partita.wording import What
@@ -304,7 +299,7 @@ def sync_group(turn: Turn, token: Token, request: GroupRequest, group: ConsumerG
         timers.expect_join(turn, group.group_id, member)
         turn.out.answer(token, answers.sync_error(ErrorCode.REBALANCE_IN_PROGRESS))
         return
-    turn.state.timers_of(group.group_id).syncs.pop(member.member_id, None)
+    turn.state.consumers[group.group_id].syncs.pop(member.member_id, None)
     timers.start_session(turn, group.group_id, member)
     assert member.classic is not None, "a guard answers members of the other protocol"
     answer = SyncGroupResponse(

@@ -17,17 +17,11 @@ from partita.group.consumer_group.subscriptions import metadata_hash
 from partita.group.contract import Record
 from partita.group.notes import Cause, GroupConverted
 from partita.group.records import consumer_log
-from partita.group.records.consumer_group import (
-    ClassicPart,
-    ConsumerGroup,
-    ConsumerMember,
-    MemberState,
-    Partition,
-)
+from partita.group.records.consumer_group import ClassicPart, ConsumerGroup, ConsumerMember, MemberState, Partition
 from partita.group.state import answers
 from partita.group.state.model import STABLE, Group, Member
-from partita.group.state.shard import TopicImage
 from partita.group.state.stored import group_record, group_tombstone
+from partita.group.state.topics import TopicImage
 from partita.group.state.turn import Turn
 from partita.protocol.error_codes import ErrorCode
 from partita.protocol.primitives import MalformedRequest
@@ -76,7 +70,7 @@ def upgrade(turn: Turn, group_id: str) -> Refused | None:
     classic = turn.state.groups[group_id]
     members = _upgraded_members(turn, classic)
     if members is None:
-        return errors.not_a_consumer_group(group_id)
+        return errors.wrong_type("consumer", group_id)
     epoch = classic.generation
     records = [*classic_tombstone(turn, group_id)]
     records += [consumer_log.member_record(group_id, member) for member in members]
@@ -85,7 +79,7 @@ def upgrade(turn: Turn, group_id: str) -> Refused | None:
     records.append(consumer_log.target_epoch_record(group_id, epoch, 0))
     records += [consumer_log.assignment_record(group_id, member) for member in members]
     if not turn.state.fits(records):
-        return errors.not_a_consumer_group(group_id)
+        return errors.wrong_type("consumer", group_id)
     end_classic(turn, group_id)
     turn.write(records)
     for member in members:
@@ -194,7 +188,7 @@ def downgrade(
     staying = [member for member in group.members.values() if member.member_id not in gone]
     staying += [] if comes is None else [comes]
     records = consumer_log.group_tombstones(group)
-    turn.state.forget_timers(group.group_id)
+    turn.state.consumers.forget(group.group_id)
     turn.write(records)
     classic = Group(group.group_id, turn.now.wall_ms)
     turn.state.add(classic)

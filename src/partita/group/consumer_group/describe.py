@@ -35,7 +35,7 @@ def describe_consumer_group(turn: Turn, token: Token, request: GroupRequest) -> 
         answer = described(turn, group)
     else:
         is_classic = ask.group_id in turn.state.groups
-        refused = errors.not_a_consumer_group(ask.group_id) if is_classic else errors.group_not_found(ask.group_id)
+        refused = errors.wrong_type("consumer", ask.group_id) if is_classic else errors.group_not_found(ask.group_id)
         answer = DescribedConsumerGroup(group_id=ask.group_id, error_code=refused.error, error_message=refused.text)
     turn.out.answer(token, answer)
 

@@ -1,10 +1,15 @@
-"""Refusals of requests to KIP-848 groups: error codes with Kafka's messages."""
+"""Refusals of requests to groups with epochs: error codes with Kafka's messages.
+
+`kind` is the type of group that the request is for: consumer, share or streams.
+"""
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
 from partita.group.records.consumer_group import ConsumerGroup, ConsumerMember
+from partita.group.records.share_group import ShareMember
+from partita.group.records.streams_group import StreamsGroup, StreamsMember
 from partita.protocol.error_codes import ErrorCode
 
 
@@ -25,15 +30,20 @@ def group_not_found(group_id: str, kind: str = "Group") -> Refused:
     return Refused(ErrorCode.GROUP_ID_NOT_FOUND, f"{kind} {group_id} not found.")
 
 
-def not_a_consumer_group(group_id: str) -> Refused:
-    """The group with this id uses the other protocol."""
-    return Refused(ErrorCode.GROUP_ID_NOT_FOUND, f"Group {group_id} is not a consumer group.")
+def wrong_type(kind: str, group_id: str) -> Refused:
+    """The group with this id is of another type."""
+    return Refused(ErrorCode.GROUP_ID_NOT_FOUND, f"Group {group_id} is not a {kind} group.")
 
 
-def group_is_full(size: int) -> Refused:
-    """`group.consumer.max.size` is reached."""
-    text = f"The consumer group has reached its maximum capacity of {size} members."
+def group_is_full(kind: str, size: int) -> Refused:
+    """The group has as many members as it may."""
+    text = f"The {kind} group has reached its maximum capacity of {size} members."
     return Refused(ErrorCode.GROUP_MAX_SIZE_REACHED, text)
+
+
+def broker_is_full(groups_max: int) -> Refused:
+    """The broker has as many groups as it may (`partita.groups.max`)."""
+    return Refused(ErrorCode.GROUP_MAX_SIZE_REACHED, f"The broker has reached its maximum of {groups_max} groups.")
 
 
 def unknown_member(group_id: str, member_id: str) -> Refused:
@@ -56,17 +66,17 @@ def instance_in_use(group: ConsumerGroup, member_id: str, instance_id: str) -> R
     return Refused(ErrorCode.UNRELEASED_INSTANCE_ID, text)
 
 
-def fenced_instance(group: ConsumerGroup, member_id: str, instance_id: str) -> Refused:
+def fenced_instance(group: ConsumerGroup | StreamsGroup, member_id: str, instance_id: str) -> Refused:
     """Another member id has the group instance id."""
     text = f"Static member {member_id} with instance id {instance_id} was fenced by member {group.static[instance_id]}."
     return Refused(ErrorCode.FENCED_INSTANCE_ID, text)
 
 
-def fenced_epoch(member: ConsumerMember, epoch: int) -> Refused:
+def fenced_epoch(kind: str, member: ConsumerMember | ShareMember | StreamsMember, epoch: int) -> Refused:
     """The member's epoch is ahead of the coordinator's, or behind and its report does not fit."""
     which = "greater" if epoch > member.epoch else "smaller"
     text = (
-        f"The consumer group member has a {which} member epoch ({epoch}) than the one known by the group coordinator "
+        f"The {kind} group member has a {which} member epoch ({epoch}) than the one known by the group coordinator "
         f"({member.epoch}). The member must abandon all its partitions and rejoin."
     )
     return Refused(ErrorCode.FENCED_MEMBER_EPOCH, text)

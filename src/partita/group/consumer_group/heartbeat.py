@@ -219,11 +219,9 @@ def classify(wire: ConsumerGroupHeartbeatRequest) -> Ask:
 def CREATE(turn: Turn, beat: Beat) -> Refused | None:
     """Create the group with its first member, if the broker has room for one more."""
     group_id = beat.wire.group_id
-    if group_id not in turn.state.groups:
-        # Groups whose offsets have all expired are removed first, if that is what it takes.
-        expiration.make_room(turn, group_id)
-        if turn.state.is_full:
-            return errors.group_is_full(turn.state.config.partita_groups_max)
+    # Groups whose offsets have all expired are removed first, if that is what it takes.
+    if group_id not in turn.state.groups and turn.state.is_full and not expiration.make_room(turn, group_id):
+        return errors.broker_is_full(turn.state.config.partita_groups_max)
     return ADMIT(turn, beat, ConsumerGroup(group_id))
 
 
@@ -251,7 +249,7 @@ def NO_GROUP(turn: Turn, beat: Beat) -> Refused | None:
 
 def OTHER_PROTOCOL(turn: Turn, beat: Beat) -> Refused | None:
     """Answer GROUP_ID_NOT_FOUND: the group is classic."""
-    return errors.not_a_consumer_group(beat.wire.group_id)
+    return errors.wrong_type("consumer", beat.wire.group_id)
 
 
 GroupAction = Callable[[Turn, Beat], Refused | None]
@@ -285,7 +283,7 @@ def ADMIT(turn: Turn, beat: Beat, group: ConsumerGroup) -> Refused | None:
     size = turn.state.config.group_consumer_max_size
     # A member may come back however full the group is: its place is counted already.
     if len(group.members) >= size and beat.wire.member_id not in group.members:
-        return errors.group_is_full(size)
+        return errors.group_is_full("consumer", size)
     known = group.members.get(beat.wire.member_id)
     before = known or ConsumerMember(beat.wire.member_id)
     return _answer(turn, beat, Change(group, before, updated(before, beat), known is None, beat.owned))
@@ -324,7 +322,7 @@ def BEAT(turn: Turn, beat: Beat, group: ConsumerGroup) -> Refused | None:
             and all(partition in before.assigned for partition in owned)
         )
         if not lost_answer:
-            return errors.fenced_epoch(before, epoch)
+            return errors.fenced_epoch("consumer", before, epoch)
     return _answer(turn, beat, Change(group, before, updated(before, beat), False, owned))
 
 

@@ -35,7 +35,7 @@ def fence(turn: Turn, group: ConsumerGroup, members: Sequence[ConsumerMember], w
 
 
 def _remove(turn: Turn, group: ConsumerGroup, members: Sequence[ConsumerMember], cause: Cause) -> None:
-    group_id, image, timers = group.group_id, turn.state.topics, turn.state.timers_of(group.group_id)
+    group_id, image, timers = group.group_id, turn.state.topics, turn.state.consumers[group.group_id]
     counts = counts_after(group, members, ())
     found = hash_after(image, group, counts, is_current=timers.seen_version == image.version)
     records: list[Record] = []
@@ -43,6 +43,9 @@ def _remove(turn: Turn, group: ConsumerGroup, members: Sequence[ConsumerMember],
         records += consumer_log.member_tombstones(group_id, member.member_id)
     records += [consumer_log.regex_tombstone(group_id, regex) for regex, count in counts.patterns.items() if not count]
     records.append(consumer_log.epoch_record(group_id, group.epoch + 1, found))
+    if len(members) == len(group.members):
+        # An empty group waits for no target, and the next member gets one at once. (KAFKA-20442)
+        records.append(consumer_log.target_epoch_record(group_id, group.epoch + 1, 0))
     turn.write(records)
     timers.seen_version = image.version
     for member in members:
@@ -54,7 +57,7 @@ def set_aside(turn: Turn, group: ConsumerGroup, member: ConsumerMember) -> None:
     """Mark a static member as temporarily gone: it keeps its partitions while its session runs."""
     away = replace(member, epoch=LEFT_STATIC, revoking={})
     turn.write([consumer_log.assignment_record(group.group_id, away)])
-    turn.state.timers_of(group.group_id).revocations.pop(member.member_id, None)
+    turn.state.consumers[group.group_id].revocations.pop(member.member_id, None)
 
 
 def fence_named(turn: Turn, group_id: str, name: str, what: What) -> bool:

@@ -14,7 +14,7 @@ from partita.group.state.turn import Turn
 def resume(turn: Turn, silences: Mapping[tuple[str, str], int]) -> None:
     """Give each member a full session less the known silence, and its rebalance timeout if it has to revoke."""
     for group_id, group in turn.state.hard.consumer_groups.items():
-        turn.state.timers_of(group_id)
+        turn.state.consumers[group_id]  # made, so that the group counts
         for member in group.members.values():
             timers.start_session(turn, group_id, member, silent_ms=silences.get((group_id, member.member_id), 0))
             timers.follow_state(turn, group_id, member)

@@ -31,7 +31,10 @@ def _target(turn: Turn, job: ComputeTarget, outcome: object) -> None:
     group = turn.state.consumer_group(job.group_id)
     if group is None:
         return
-    turn.state.timers_of(job.group_id).computing = False
+    timers = turn.state.consumers[job.group_id]
+    if timers.computing is not job:
+        return
+    timers.computing = None
     if not isinstance(outcome, dict):
         _put_off(turn, job, str(outcome))
         return
@@ -50,7 +53,7 @@ def _target(turn: Turn, job: ComputeTarget, outcome: object) -> None:
 
 
 def _put_off(turn: Turn, job: ComputeTarget, why: str) -> None:
-    turn.state.timers_of(job.group_id).computes_again_ms = turn.now.mono_ms + RETRY_MS
+    turn.state.consumers[job.group_id].computes_again_ms = turn.now.mono_ms + RETRY_MS
     turn.out.note(AssignorRaised(job.group_id, job.problem.assignor.name, _one_line(why), turn.now.wall_ms))
 
 

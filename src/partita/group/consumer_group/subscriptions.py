@@ -18,7 +18,7 @@ from partita.group.contract import Lane
 from partita.group.notes import Cause, GroupEpochBumped
 from partita.group.records import consumer_log
 from partita.group.records.consumer_group import ConsumerGroup, ConsumerMember, ResolvedRegex
-from partita.group.state.shard import TopicImage
+from partita.group.state.topics import TopicImage
 from partita.group.state.turn import Turn
 from partita.lazy import later
 from partita.wording import What
@@ -128,7 +128,7 @@ class MatchExpressions(NamedTuple):
 
 def refresh(turn: Turn, group: ConsumerGroup, may_see: MaySee) -> None:
     """Start matching the group's expressions if it is due."""
-    timers = turn.state.timers_of(group.group_id)
+    timers = turn.state.consumers[group.group_id]
     if not group.patterns or timers.matching or not _is_due(turn, group):
         return
     timers.matching = True
@@ -140,14 +140,14 @@ def refresh(turn: Turn, group: ConsumerGroup, may_see: MaySee) -> None:
 def _is_due(turn: Turn, group: ConsumerGroup) -> bool:
     known = [group.regexes[regex] for regex in group.patterns if regex in group.regexes]
     last_ms = max((resolved.resolved_ms for resolved in known), default=None)
-    if last_ms is not None and turn.now.wall_ms - last_ms < BATCH_REFRESH_MIN_MS:
+    if last_ms is not None and not turn.has_passed(BATCH_REFRESH_MIN_MS, last_ms):
         return False
     if len(known) < len(group.patterns) or last_ms is None:
         return True
     newest = max(resolved.version for resolved in known)
     if newest != turn.state.topics.version:
         return True
-    return turn.now.wall_ms - last_ms >= turn.state.config.group_consumer_regex_refresh_interval_ms
+    return turn.has_passed(turn.state.config.group_consumer_regex_refresh_interval_ms, last_ms)
 
 
 def matched(turn: Turn, job: MatchExpressions, found: Mapping[str, tuple[str, ...]]) -> None:
@@ -155,7 +155,7 @@ def matched(turn: Turn, job: MatchExpressions, found: Mapping[str, tuple[str, ..
     group = turn.state.consumer_group(job.group_id)
     if group is None:
         return
-    turn.state.timers_of(job.group_id).matching = False
+    turn.state.consumers[job.group_id].matching = False
     resolved = {
         regex: ResolvedRegex(_visible(topics, job.may_see), job.version, turn.now.wall_ms)
         for regex, topics in found.items()

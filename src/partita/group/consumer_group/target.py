@@ -10,6 +10,7 @@ Until then the group keeps its target. A job holds only copies, so that it can r
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
@@ -17,7 +18,7 @@ from partita.assignors.interface import Assignment, Assignor, Subscription, Topi
 from partita.group.contract import Lane, Record
 from partita.group.records import consumer_log
 from partita.group.records.consumer_group import NO_PARTITIONS, ConsumerGroup, ConsumerMember, Target
-from partita.group.state.shard import TopicImage
+from partita.group.state.topics import TopicImage
 
 _AT_ONCE, _ALIKE_AT_ONCE = 200, 2_000
 """Most members and partitions that a built-in assignor handles on the event loop.
@@ -25,7 +26,7 @@ _AT_ONCE, _ALIKE_AT_ONCE = 200, 2_000
 If all members subscribe alike, assigning takes 3 ms at most (`_ALIKE_AT_ONCE`). That is worth it, since a target
 that is computed later reaches the members one heartbeat interval later.
 """
-_TARGETS = Lane("targets")
+TARGETS = Lane("targets")
 _USERS_MOST = 4
 
 
@@ -109,7 +110,7 @@ class ComputeTarget(NamedTuple):
     def lane(self) -> Lane:
         """One lane per user assignor, and one for all built-in assignors."""
         if self.problem.is_ours:
-            return _TARGETS
+            return TARGETS
         return Lane(f"assignor {self.problem.assignor.name}", _USERS_MOST, is_users=True)
 
     def run(self) -> dict[str, Target] | AssignorFailed:
@@ -184,13 +185,9 @@ def _subscribed(
 
 
 def chosen_assignor(members: Iterable[ConsumerMember], assignors: Mapping[str, Assignor]) -> str:
-    """Return the assignor preferred by most members that name one; the broker's first if none does."""
-    votes: dict[str, int] = {}
-    for member in members:
-        if member.server_assignor is not None and member.server_assignor in assignors:
-            votes[member.server_assignor] = votes.get(member.server_assignor, 0) + 1
-    # Ties go to the assignor named first: `max` returns the first maximum, and dicts keep their order.
-    return max(votes, key=lambda name: votes[name]) if votes else next(iter(assignors))
+    """Return the assignor preferred by most members that name one; of equals, the first of the broker's."""
+    votes = Counter(member.server_assignor for member in members)
+    return max(assignors, key=lambda name: votes[name])
 
 
 def target_records(

@@ -14,11 +14,13 @@ from enum import IntEnum
 from partita.group.config import GroupConfig
 from partita.group.contract import GroupRequest, Record, Token
 from partita.group.guards import MEMBER_GUARDS, Guards, broker_is_full, first_error, group_is_dead
+from partita.group.notes import MemberRefused
 from partita.group.offsets import expiration
-from partita.group.offsets.consumer_groups import commit_error
+from partita.group.offsets.consumer_groups import CommittedTo, commit_error
 from partita.group.records import log_records
 from partita.group.records.consumer_group import ConsumerGroup
 from partita.group.records.log_records import CommittedOffset
+from partita.group.records.streams_group import StreamsGroup
 from partita.group.requests import CommitOffsets, StoredOffsets
 from partita.group.state.model import COMPLETING, EMPTY, PREPARING, STABLE, Group, GroupState
 from partita.group.state.shard import ShardState
@@ -90,12 +92,12 @@ def commit_offsets(turn: Turn, token: Token, request: GroupRequest) -> None:
     assert isinstance(wire, OffsetCommitRequest)
     group = turn.state.find(wire.group_id, turn.now.wall_ms)
     commit = Commit(turn.state, group, token, request, wire, stored)
-    consumers = turn.state.consumer_group(wire.group_id)
-    if consumers is not None:
-        _commit_to_consumer_group(turn, commit, consumers)
+    epochs = turn.state.epoch_group(wire.group_id)
+    if epochs is not None:
+        _commit_by_epoch(turn, commit, epochs)
         return
     is_absent = turn.state.is_absent(group)
-    if is_absent and not names_generation(commit):
+    if is_absent and not names_generation(commit) and turn.state.is_full:
         expiration.make_room(turn, wire.group_id)
     error = first_error(COMMIT_ABSENT_GUARDS if is_absent else COMMIT_GUARDS, commit)
     if error:
@@ -105,10 +107,10 @@ def commit_offsets(turn: Turn, token: Token, request: GroupRequest) -> None:
         COMMIT[group.state][case](turn, commit)
 
 
-def _commit_to_consumer_group(turn: Turn, commit: Commit, group: ConsumerGroup) -> None:
-    """Store the offsets of a KIP-848 group in any state; no session restarts."""
+def _commit_by_epoch(turn: Turn, commit: Commit, group: ConsumerGroup | StreamsGroup) -> None:
+    """Store the offsets of a KIP-848 or streams group in any state; no session restarts."""
     wire = commit.wire
-    partitions = [(topic.topic_id, p.partition_index) for topic in wire.topics for p in topic.partitions]
+    partitions = [CommittedTo(t.name, t.topic_id, p.partition_index) for t in wire.topics for p in t.partitions]
     error = commit_error(group, commit.member_id, commit.generation, commit.request.version, partitions)
     if error:
         turn.refuse(commit.token, commit.request, error)
@@ -174,6 +176,9 @@ def STORE(turn: Turn, commit: Commit) -> None:
 def IDENTIFY(turn: Turn, commit: Commit) -> None:
     """Store for a member of the current generation; the member guards refuse all others."""
     error = first_error(MEMBER_GUARDS, commit)
+    if error is ErrorCode.FENCED_INSTANCE_ID:
+        twin = (commit.group.group_id, commit.member_id, commit.instance_id, commit.request.client_id)
+        turn.out.note(MemberRefused(*twin, error.name, "", turn.now.wall_ms))
     if error:
         turn.refuse(commit.token, commit.request, error)
     else:

@@ -8,10 +8,11 @@ from __future__ import annotations
 from partita.group.contract import GroupRequest, Record, Token
 from partita.group.notes import GroupDeleted
 from partita.group.offsets import consumer_groups
-from partita.group.records import log_records
+from partita.group.records import log_records, streams_log
 from partita.group.records.consumer_group import ConsumerGroup
 from partita.group.records.consumer_log import group_tombstones
 from partita.group.records.hard_state import TopicPartition
+from partita.group.records.streams_group import StreamsGroup
 from partita.group.requests import DeleteGroup
 from partita.group.state.model import DEAD, EMPTY, Group
 from partita.group.state.stored import group_tombstone
@@ -46,22 +47,24 @@ def delete_group(turn: Turn, token: Token, request: GroupRequest) -> None:
 
 def _refuse_delete(turn: Turn, group_id: str) -> ErrorCode:
     group = turn.state.groups.get(group_id)
-    if turn.state.consumer_group(group_id) is None and (group is None or group.state is DEAD):
+    if turn.state.epoch_group(group_id) is None and (group is None or group.state is DEAD):
         return ErrorCode.GROUP_ID_NOT_FOUND
     return ErrorCode.NONE if is_empty(turn, group_id) else ErrorCode.NON_EMPTY_GROUP
 
 
 def is_empty(turn: Turn, group_id: str) -> bool:
-    """Whether the group, of either protocol, has no members."""
-    consumers = turn.state.consumer_group(group_id)
+    """Whether the group, of whatever protocol, has no members."""
+    epochs = turn.state.epoch_group(group_id)
     group = turn.state.groups.get(group_id)
-    return not consumers.members if consumers is not None else group is not None and group.state is EMPTY
+    return not epochs.members if epochs is not None else group is not None and group.state is EMPTY
 
 
 def end_records(turn: Turn, group_id: str) -> list[Record]:
-    """Return the tombstones of an empty group of either protocol, without those of its offsets."""
-    consumers = turn.state.consumer_group(group_id)
-    return [group_tombstone(group_id)] if consumers is None else group_tombstones(consumers)
+    """Return the tombstones of an empty group of whatever protocol, without those of its offsets."""
+    group = turn.state.epoch_group(group_id)
+    if group is None:
+        return [group_tombstone(group_id)]
+    return group_tombstones(group) if isinstance(group, ConsumerGroup) else streams_log.group_tombstones(group_id)
 
 
 def forget(turn: Turn, group_id: str, why: str) -> None:
@@ -88,7 +91,7 @@ def delete_offsets(turn: Turn, token: Token, request: GroupRequest) -> None:
     """Delete offsets of topics that the group does not subscribe to."""
     wire = request.message
     assert isinstance(wire, OffsetDeleteRequest)
-    group: Group | ConsumerGroup | None = turn.state.consumer_group(wire.group_id)
+    group: Group | ConsumerGroup | StreamsGroup | None = turn.state.epoch_group(wire.group_id)
     group = group or turn.state.groups.get(wire.group_id)
     error = _refuse_offsets(group)
     if group is None or error:
@@ -105,8 +108,8 @@ def delete_offsets(turn: Turn, token: Token, request: GroupRequest) -> None:
         turn.out.answer(token, OffsetDeleteResponse(error_code=ErrorCode.UNKNOWN_SERVER_ERROR))
 
 
-def _refuse_offsets(group: Group | ConsumerGroup | None) -> ErrorCode:
-    if isinstance(group, ConsumerGroup):
+def _refuse_offsets(group: Group | ConsumerGroup | StreamsGroup | None) -> ErrorCode:
+    if isinstance(group, ConsumerGroup | StreamsGroup):
         return ErrorCode.NONE
     if group is None or group.state is DEAD:
         return ErrorCode.GROUP_ID_NOT_FOUND
@@ -115,7 +118,7 @@ def _refuse_offsets(group: Group | ConsumerGroup | None) -> ErrorCode:
 
 
 def _delete_topic(
-    group: Group | ConsumerGroup,
+    group: Group | ConsumerGroup | StreamsGroup,
     topic: OffsetDeleteRequestTopic,
     known: set[TopicPartition],
     gone: dict[TopicPartition, None],
@@ -130,9 +133,9 @@ def _delete_topic(
     )
 
 
-def is_subscribed(group: Group | ConsumerGroup, topic: str) -> bool:
+def is_subscribed(group: Group | ConsumerGroup | StreamsGroup, topic: str) -> bool:
     """Whether the group uses the topic; true for a classic consumer group with an unreadable subscription."""
-    if isinstance(group, ConsumerGroup):
+    if isinstance(group, ConsumerGroup | StreamsGroup):
         return consumer_groups.is_subscribed(group, topic)
     if group.protocol_type != CONSUMER:
         return False

@@ -26,34 +26,32 @@ def start(turn: Turn) -> None:
     """Run the expiry task: begin a sweep over all groups, and schedule the next one."""
     state = turn.state
     state.expiry_deadline_ms = turn.now.mono_ms + state.config.offsets_retention_check_interval_ms
-    state.sweeps.append(Sweep((*state.groups, *state.consumers), topics=None, since_ms=turn.now.mono_ms))
+    state.sweeps.append(Sweep(state.with_offsets(), topics=None, since_ms=turn.now.mono_ms))
 
 
 def forget_topics(turn: Turn, names: Collection[str]) -> None:
     """Delete the offsets of deleted topics. The rest after one slice follows when deadlines run."""
-    groups = (*turn.state.groups, *turn.state.consumers)
-    turn.state.sweeps.append(Sweep(groups, topics=frozenset(names), since_ms=turn.now.mono_ms))
+    turn.state.sweeps.append(Sweep(turn.state.with_offsets(), frozenset(names), turn.now.mono_ms))
     sweep(turn)
 
 
-def make_room(turn: Turn, group_id: str) -> None:
-    """If the broker is at its limit of groups, end one of this shard without members and offsets.
+def make_room(turn: Turn, group_id: str) -> bool:
+    """Let a broker at its limit of groups end one of this shard without members and offsets; whether there was one.
 
     Kafka's expiry task would end it some minutes later. If there is none, a note reports that `group_id` is refused.
     """
     state = turn.state
-    if not state.is_full:
-        return
-    for known in (*state.groups, *state.consumers):
+    for known in state.with_offsets():
         classic = state.groups.get(known)
         is_awaited = classic is not None and bool(classic.pending)
         if not is_awaited and delete.is_empty(turn, known) and not state.hard.has_offsets(known):
             turn.write(delete.end_records(turn, known))
             delete.forget(turn, known, "evicted")
-            return
+            return not state.is_full
     if turn.now.mono_ms >= state.next_full_note_ms:
         state.next_full_note_ms = turn.now.mono_ms + _FULL_NOTE_EVERY_MS
         turn.out.note(GroupRefused(group_id, state.config.partita_groups_max, turn.now.wall_ms))
+    return False
 
 
 def sweep(turn: Turn) -> None:
@@ -62,7 +60,7 @@ def sweep(turn: Turn) -> None:
     oldest = turn.state.sweeps[0]
     while oldest.group_ids:
         group_id = oldest.group_ids[0]
-        if group_id in turn.state.groups or group_id in turn.state.consumers:
+        if group_id in turn.state.groups or turn.state.epoch_group(group_id) is not None:
             offsets = _expired(turn, group_id) if oldest.topics is None else _forgotten(turn, group_id, oldest.topics)
             tombstones = delete.tombstones(group_id, list(islice(offsets, _SLICE)))
             turn.write(tombstones)
@@ -90,14 +88,24 @@ def _end_group(turn: Turn, group_id: str, expired: int) -> int:
 
 
 def _forgotten(turn: Turn, group_id: str, names: frozenset[str]) -> list[tuple[str, int]]:
-    """Return the partitions of these topics that have an offset."""
-    return [partition for partition in delete.all_partitions(turn, group_id) if partition[0] in names]
+    """Return the partitions of these topics that have an offset, unless it is of a topic created again since.
+
+    After a crash the names of topics deleted before it come once more, and such an offset may have been acknowledged.
+    """
+    committed, image = turn.state.hard.offsets.get(group_id, {}), turn.state.topics
+    present = {facts.topic_id for facts in map(image.get, names) if facts is not None}
+    return [
+        partition
+        for partition in delete.all_partitions(turn, group_id)
+        if partition[0] in names
+        and (partition not in committed or read_offset_value(committed[partition]).topic_id not in present)
+    ]
 
 
 def _expired(turn: Turn, group_id: str) -> Iterator[tuple[str, int]]:
     """Yield partitions whose offset has expired, and has no newer one in an open transaction."""
-    consumers, group = turn.state.consumer_group(group_id), turn.state.groups.get(group_id)
-    exempt = frozenset(consumers.subscribed_topics()) if consumers is not None else _exempt_topics(group)
+    epochs, group = turn.state.epoch_group(group_id), turn.state.groups.get(group_id)
+    exempt = frozenset(epochs.subscribed_topics()) if epochs is not None else _exempt_topics(group)
     if exempt is None:
         return
     pending = set(turn.state.hard.pending_partitions(group_id))

@@ -26,18 +26,18 @@ from partita.protocol.messages.offset_fetch import (
 
 
 def fetch_offsets(turn: Turn, token: Token, request: GroupRequest) -> None:
-    """Answer with the offsets of one group in any state; only KIP-848 groups check members and epochs."""
+    """Answer with the offsets of one group in any state; only KIP-848 and streams groups check members and epochs."""
     ask = request.message
     assert isinstance(ask, FetchOffsets)
     wire = ask.group
-    consumers = turn.state.consumer_group(wire.group_id)
-    if consumers is not None:
-        error = fetch_error(consumers, wire.member_id, wire.member_epoch)
+    epochs = turn.state.epoch_group(wire.group_id)
+    if epochs is not None:
+        error = fetch_error(epochs, wire.member_id, wire.member_epoch)
         if error:
             turn.out.answer(token, answers.group_offsets_error(wire.group_id, error))
             return
     group = turn.state.groups.get(wire.group_id)
-    is_gone = consumers is None and (group is None or group.state is DEAD)
+    is_gone = epochs is None and (group is None or group.state is DEAD)
     hard = HardState() if is_gone else turn.state.hard
     offsets = hard.offsets.get(wire.group_id, {})
     unstable = frozenset(hard.pending_partitions(wire.group_id)) if ask.require_stable else frozenset()

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from partita.group.contract import GroupRequest, Marker, Producer, Record, Token
 from partita.group.guards import MEMBER_GUARDS, Guards, first_error, group_is_dead
 from partita.group.offsets.commit import classify, is_too_long
-from partita.group.offsets.consumer_groups import transaction_error
+from partita.group.offsets.consumer_groups import CommittedTo, transaction_error
 from partita.group.records import log_records
 from partita.group.records.log_records import CommittedOffset
 from partita.group.requests import EndTransaction, TransactionEnded
@@ -58,15 +58,15 @@ def commit_offsets(turn: Turn, token: Token, request: GroupRequest) -> None:
     assert isinstance(wire, TxnOffsetCommitRequest)
     group = turn.state.find(wire.group_id, turn.now.wall_ms)
     commit = TxnCommit(turn.state, group, token, request, wire)
-    consumers = turn.state.consumer_group(wire.group_id)
-    error = first_error(TXN_COMMIT_GUARDS if consumers is None else TRANSACTION_GUARDS, commit)
-    if not error and consumers is not None and not _names_nobody(commit):
-        error = transaction_error(
-            consumers, commit.member_id, commit.generation, names_epochs=request.version >= _NAMES_EPOCHS_FROM
-        )
+    epochs = turn.state.epoch_group(wire.group_id)
+    error = first_error(TXN_COMMIT_GUARDS if epochs is None else TRANSACTION_GUARDS, commit)
+    if not error and epochs is not None and not _names_nobody(commit):
+        partitions = [CommittedTo(t.name, t.topic_id, p.partition_index) for t in wire.topics for p in t.partitions]
+        names_epochs = request.version >= _NAMES_EPOCHS_FROM
+        error = transaction_error(epochs, commit.member_id, commit.generation, partitions, names_epochs=names_epochs)
     if error:
         turn.refuse(commit.token, commit.request, error)
-    elif consumers is not None or turn.state.is_absent(group):
+    elif epochs is not None or turn.state.is_absent(group):
         STORE(turn, commit)
     else:
         TXN_COMMIT[group.state][classify(commit.generation, commit.member_id, commit.instance_id)](turn, commit)
@@ -127,7 +127,7 @@ def STORE(turn: Turn, commit: TxnCommit) -> None:
     if not turn.state.fits(records):
         turn.refuse(commit.token, commit.request, ErrorCode.UNKNOWN_SERVER_ERROR)
         return
-    if turn.state.is_absent(group) and turn.state.consumer_group(wire.group_id) is None:
+    if turn.state.is_absent(group) and turn.state.epoch_group(wire.group_id) is None:
         turn.state.add(group)
     if records:
         turn.write(records, Producer(wire.producer_id, wire.producer_epoch))

@@ -10,11 +10,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from enum import Enum, IntEnum
-from typing import NamedTuple, TypeAlias
+from typing import Generic, NamedTuple, TypeAlias, TypeVar
 
 Partition: TypeAlias = tuple[bytes, int]
 """Topic id and partition number. A name may be reused for another topic later; an id is not."""
 Target: TypeAlias = frozenset[Partition]
+Member = TypeVar("Member")
+Goal = TypeVar("Goal")
+Place = TypeVar("Place", bytes, str)
 NO_PARTITIONS: Target = frozenset()
 FIRST_EPOCH = 1
 """Epoch of a group without any assignment yet; its first change gives it epoch 2."""
@@ -101,24 +104,54 @@ class ConsumerMember:
         )
 
 
-class ConsumerGroup:
-    """One group. Only its replay methods change it."""
+class EpochGroup(Generic[Member, Goal]):
+    """What KIP-848, share and streams groups have alike. Only its replay methods change it."""
 
-    __slots__ = (
-        "assigned_ms", "assignment_epoch", "classic_members", "epoch", "group_id", "has_partition_metadata", "members",
-        "metadata_hash", "names", "owners", "patterns", "regexes", "static", "targets",
-    )  # fmt: skip
+    __slots__ = ("assigned_ms", "assignment_epoch", "group_id", "members", "targets")
 
     def __init__(self, group_id: str) -> None:
         self.group_id = group_id
+        self.assignment_epoch = FIRST_EPOCH
+        self.assigned_ms = 0
+        """Wall time when the target was computed; 0: never, or by a release that did not record it."""
+        self.members: dict[str, Member] = {}
+        self.targets: dict[str, Goal] = {}
+
+    def _hard(self) -> tuple[object, ...]:
+        """What the log holds; indexes follow from it."""
+        return (self.assignment_epoch, self.assigned_ms, self.members, self.targets)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, EpochGroup) and type(other) is type(self) and self._hard() == other._hard()
+
+    __hash__ = None  # type: ignore[assignment]  # mutable, so not hashable
+
+    def replay_target_epoch(self, epoch: int, assigned_ms: int) -> None:
+        """Apply the record of the targets' epoch."""
+        self.assignment_epoch, self.assigned_ms = epoch, assigned_ms
+
+    def replay_target(self, member_id: str, target: Goal) -> None:
+        """Apply the record of a member's target."""
+        self.targets[member_id] = target
+
+    def replay_no_target(self, member_id: str) -> None:
+        """Apply the tombstone of a member's target."""
+        self.targets.pop(member_id, None)
+
+
+class ConsumerGroup(EpochGroup[ConsumerMember, Target]):
+    """One group. Only its replay methods change it."""
+
+    __slots__ = (
+        "classic_members", "epoch", "has_partition_metadata", "metadata_hash", "names", "owners", "patterns", "regexes",
+        "static",
+    )  # fmt: skip
+
+    def __init__(self, group_id: str) -> None:
+        super().__init__(group_id)
         self.epoch = FIRST_EPOCH
         self.metadata_hash = 0
         """Hash of the subscribed topics, as of the last epoch."""
-        self.assignment_epoch = FIRST_EPOCH
-        self.assigned_ms = 0
-        """Wall time when the target was computed; 0: never, or by an older release."""
-        self.members: dict[str, ConsumerMember] = {}
-        self.targets: dict[str, Target] = {}
         self.regexes: dict[str, ResolvedRegex] = {}
         self.has_partition_metadata = False
         """Whether a release before 4.1 wrote key 4 for the group, which must be deleted with it."""
@@ -133,20 +166,7 @@ class ConsumerGroup:
         self.classic_members = 0
 
     def _hard(self) -> tuple[object, ...]:
-        return (
-            self.epoch,
-            self.metadata_hash,
-            self.assignment_epoch,
-            self.assigned_ms,
-            self.members,
-            self.targets,
-            self.regexes,
-        )
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, ConsumerGroup) and self._hard() == other._hard()
-
-    __hash__ = None  # type: ignore[assignment]  # mutable, so not hashable
+        return (*super()._hard(), self.epoch, self.metadata_hash, self.regexes)
 
     @property
     def state(self) -> ConsumerGroupState:
@@ -174,17 +194,6 @@ class ConsumerGroup:
     def replay_epoch(self, epoch: int, metadata_hash: int) -> None:
         """Apply a record of key 3."""
         self.epoch, self.metadata_hash = epoch, metadata_hash
-
-    def replay_target_epoch(self, epoch: int, assigned_ms: int) -> None:
-        """Apply a record of key 6."""
-        self.assignment_epoch, self.assigned_ms = epoch, assigned_ms
-
-    def replay_target(self, member_id: str, target: Target | None) -> None:
-        """Apply a record or tombstone of key 7."""
-        if target is None:
-            self.targets.pop(member_id, None)
-        else:
-            self.targets[member_id] = target
 
     def replay_regex(self, regex: str, resolved: ResolvedRegex | None) -> None:
         """Apply a record or tombstone of key 16."""
@@ -260,9 +269,21 @@ def add_to(counts: dict[str, int], name: str, by: int) -> None:
         del counts[name]
 
 
-def by_topic(partitions: Iterable[Partition]) -> dict[bytes, list[int]]:
-    """Group the partitions by topic id, both sorted, so that equal sets give equal bytes."""
-    found: dict[bytes, list[int]] = {}
-    for topic_id, index in sorted(partitions):
-        found.setdefault(topic_id, []).append(index)
+def by_topic(partitions: Iterable[tuple[Place, int]]) -> dict[Place, list[int]]:
+    """Group partitions by topic id, or tasks by subtopology, both sorted, so that equal sets give equal bytes."""
+    found: dict[Place, list[int]] = {}
+    for place, number in sorted(partitions):
+        found.setdefault(place, []).append(number)
+    return found
+
+
+def with_epochs(
+    listed: Iterable[tuple[Place, list[int], list[int] | None]], otherwise: int
+) -> dict[tuple[Place, int], int]:
+    """Return partitions or tasks with the epochs they were given in; without one each, that of the member."""
+    found: dict[tuple[Place, int], int] = {}
+    for place, numbers, epochs in listed:
+        if epochs is None or len(epochs) != len(numbers):
+            epochs = [otherwise] * len(numbers)
+        found.update(((place, number), epoch) for number, epoch in zip(numbers, epochs, strict=True))
     return found

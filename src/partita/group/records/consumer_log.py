@@ -6,7 +6,7 @@ GroupMetadataManager.)
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 
 from partita.group.contract import Record
 from partita.group.records.consumer_group import (
@@ -16,28 +16,21 @@ from partita.group.records.consumer_group import (
     MemberState,
     Partition,
     ResolvedRegex,
-    Target,
     by_topic,
+    with_epochs,
 )
+from partita.group.records.log_records import EpochRecords, Kind, ignored, log_record, put_target_epoch, tombstones
 from partita.protocol.messages import consumer_group_log as log
-from partita.protocol.primitives import MalformedRequest, Message, Reader
 
 EPOCH_KEY, PARTITION_METADATA_KEY, MEMBER_KEY, TARGET_EPOCH_KEY, TARGET_KEY, ASSIGNMENT_KEY = range(3, 9)
 REGEX_KEY = 16
-KINDS = frozenset({*range(EPOCH_KEY, ASSIGNMENT_KEY + 1), REGEX_KEY})
 _STATES = {int(state): state for state in MemberState}
-
-
-def _record(key: Message, value: Message | None) -> Record:
-    kind = key.MIN_VERSION
-    encoded = None if value is None else b"\x00\x00" + value.encode(0)
-    return Record(kind.to_bytes(2, "big") + key.encode(kind), encoded)
 
 
 def epoch_record(group_id: str, epoch: int, metadata_hash: int) -> Record:
     """Return the record of the group's epoch and the hash of its topics."""
     value = log.ConsumerGroupMetadataValue(epoch=epoch, metadata_hash=metadata_hash)
-    return _record(log.ConsumerGroupMetadataKey(group_id=group_id), value)
+    return log_record(log.ConsumerGroupMetadataKey(group_id=group_id), value)
 
 
 def member_record(group_id: str, member: ConsumerMember) -> Record:
@@ -62,13 +55,13 @@ def member_record(group_id: str, member: ConsumerMember) -> Record:
         server_assignor=member.server_assignor,
         classic_member_metadata=classic,
     )
-    return _record(log.ConsumerGroupMemberMetadataKey(group_id=group_id, member_id=member.member_id), value)
+    return log_record(log.ConsumerGroupMemberMetadataKey(group_id=group_id, member_id=member.member_id), value)
 
 
 def target_epoch_record(group_id: str, epoch: int, assigned_ms: int) -> Record:
     """Return the record of the targets' epoch and the time they were computed."""
     value = log.ConsumerGroupTargetAssignmentMetadataValue(assignment_epoch=epoch, assignment_timestamp=assigned_ms)
-    return _record(log.ConsumerGroupTargetAssignmentMetadataKey(group_id=group_id), value)
+    return log_record(log.ConsumerGroupTargetAssignmentMetadataKey(group_id=group_id), value)
 
 
 def target_record(group_id: str, member_id: str, target: Iterable[Partition]) -> Record:
@@ -78,7 +71,7 @@ def target_record(group_id: str, member_id: str, target: Iterable[Partition]) ->
         for topic_id, numbers in by_topic(target).items()
     ]
     value = log.ConsumerGroupTargetAssignmentMemberValue(topic_partitions=topics)
-    return _record(log.ConsumerGroupTargetAssignmentMemberKey(group_id=group_id, member_id=member_id), value)
+    return log_record(log.ConsumerGroupTargetAssignmentMemberKey(group_id=group_id, member_id=member_id), value)
 
 
 def assignment_record(group_id: str, member: ConsumerMember) -> Record:
@@ -90,7 +83,7 @@ def assignment_record(group_id: str, member: ConsumerMember) -> Record:
         assigned_partitions=_with_epochs(member.assigned),
         partitions_pending_revocation=_with_epochs(member.revoking),
     )
-    return _record(log.ConsumerGroupCurrentMemberAssignmentKey(group_id=group_id, member_id=member.member_id), value)
+    return log_record(log.ConsumerGroupCurrentMemberAssignmentKey(group_id=group_id, member_id=member.member_id), value)
 
 
 def _with_epochs(partitions: Mapping[Partition, int]) -> list[log.ConsumerGroupCurrentTopicPartitions]:
@@ -110,21 +103,17 @@ def regex_record(group_id: str, regex: str, resolved: ResolvedRegex) -> Record:
     value = log.ConsumerGroupRegularExpressionValue(
         topics=list(resolved.topics), version=resolved.version, timestamp=resolved.resolved_ms
     )
-    return _record(key, value)
+    return log_record(key, value)
 
 
 def regex_tombstone(group_id: str, regex: str) -> Record:
     """Return the tombstone of a regular expression without subscribers."""
-    return _record(log.ConsumerGroupRegularExpressionKey(group_id=group_id, regular_expression=regex), None)
+    return tombstones([REGEX_KEY], group_id, regex)[0]
 
 
 def member_tombstones(group_id: str, member_id: str) -> list[Record]:
     """Return the tombstones of a member: its assignment, its target, itself."""
-    return [
-        _record(log.ConsumerGroupCurrentMemberAssignmentKey(group_id=group_id, member_id=member_id), None),
-        _record(log.ConsumerGroupTargetAssignmentMemberKey(group_id=group_id, member_id=member_id), None),
-        _record(log.ConsumerGroupMemberMetadataKey(group_id=group_id, member_id=member_id), None),
-    ]
+    return tombstones((ASSIGNMENT_KEY, TARGET_KEY, MEMBER_KEY), group_id, member_id)
 
 
 def group_tombstones(group: ConsumerGroup) -> list[Record]:
@@ -132,69 +121,24 @@ def group_tombstones(group: ConsumerGroup) -> list[Record]:
     group_id, members = group.group_id, list(group.members)
     # Targets may exist for members that are not in the log, for example of a replaced static member.
     targets = list(dict.fromkeys((*members, *group.targets)))
-    records = [
-        _record(log.ConsumerGroupCurrentMemberAssignmentKey(group_id=group_id, member_id=name), None)
-        for name in members
-    ]
-    records += [
-        _record(log.ConsumerGroupTargetAssignmentMemberKey(group_id=group_id, member_id=name), None) for name in targets
-    ]
-    records.append(_record(log.ConsumerGroupTargetAssignmentMetadataKey(group_id=group_id), None))
-    records += [
-        _record(log.ConsumerGroupMemberMetadataKey(group_id=group_id, member_id=name), None) for name in members
-    ]
+    records = [record for name in members for record in tombstones([ASSIGNMENT_KEY], group_id, name)]
+    records += [record for name in targets for record in tombstones([TARGET_KEY], group_id, name)]
+    records += tombstones([TARGET_EPOCH_KEY], group_id)
+    records += [record for name in members for record in tombstones([MEMBER_KEY], group_id, name)]
     records += [regex_tombstone(group_id, regex) for regex in group.regexes]
-    if group.has_partition_metadata:
-        records.append(_record(log.ConsumerGroupPartitionMetadataKey(group_id=group_id), None))
-    records.append(_record(log.ConsumerGroupMetadataKey(group_id=group_id), None))
-    return records
+    last = (PARTITION_METADATA_KEY, EPOCH_KEY) if group.has_partition_metadata else (EPOCH_KEY,)
+    return records + tombstones(last, group_id)
 
 
-def group_id_of(key: bytes) -> str:
-    """Return the group id, with which every key of these kinds starts."""
-    return Reader(key, 2).string()
-
-
-def replay(groups: dict[str, ConsumerGroup], kind: int, key: bytes, value: bytes | None) -> None:
-    """Apply one record of `KINDS`. Tombstones of absent entries are ignored. Raises MalformedRequest."""
-    group_id = group_id_of(key)
-    group = groups.get(group_id)
-    if value is None and group is None:
-        return
-    if group is None:
-        group = groups[group_id] = ConsumerGroup(group_id)
-    if kind == EPOCH_KEY and value is None:  # the group's record is the last of its tombstones
-        del groups[group_id]
-    else:
-        _REPLAY[kind](group, Reader(key, 2), value)
-
-
-def _opened(value: bytes) -> Reader:
-    reader = Reader(value)
-    version = reader.int16()
-    if version != 0:
-        raise MalformedRequest(f"record of a consumer group, version {version}; only 0 is known")
-    return reader
-
-
-def _epoch(group: ConsumerGroup, key: Reader, value: bytes | None) -> None:
-    assert value is not None
-    read = log.ConsumerGroupMetadataValue.read(_opened(value), 0)
+def _epoch(group: ConsumerGroup, _: str, read: log.ConsumerGroupMetadataValue) -> None:
     group.replay_epoch(read.epoch, read.metadata_hash)
 
 
-def _partition_metadata(group: ConsumerGroup, key: Reader, value: bytes | None) -> None:
-    if value is not None:
-        log.ConsumerGroupPartitionMetadataValue.read(_opened(value), 0)
-    group.has_partition_metadata = value is not None
+def _partition_metadata(group: ConsumerGroup, _: str, read: object | None = None) -> None:
+    group.has_partition_metadata = read is not None
 
 
-def _member(group: ConsumerGroup, key: Reader, value: bytes | None) -> None:
-    member_id = log.ConsumerGroupMemberMetadataKey.read(key, MEMBER_KEY).member_id
-    if value is None:
-        group.replay_no_member(member_id)
-        return
-    read = log.ConsumerGroupMemberMetadataValue.read(_opened(value), 0)
+def _member(group: ConsumerGroup, member_id: str, read: log.ConsumerGroupMemberMetadataValue) -> None:
     classic = read.classic_member_metadata
     member = ConsumerMember(
         member_id=member_id,
@@ -215,29 +159,12 @@ def _member(group: ConsumerGroup, key: Reader, value: bytes | None) -> None:
     group.replay_member(member)
 
 
-def _target_epoch(group: ConsumerGroup, key: Reader, value: bytes | None) -> None:
-    if value is None:
-        group.replay_target_epoch(-1, 0)
-        return
-    read = log.ConsumerGroupTargetAssignmentMetadataValue.read(_opened(value), 0)
-    group.replay_target_epoch(read.assignment_epoch, read.assignment_timestamp)
-
-
-def _target(group: ConsumerGroup, key: Reader, value: bytes | None) -> None:
-    member_id = log.ConsumerGroupTargetAssignmentMemberKey.read(key, TARGET_KEY).member_id
-    target: Target | None = None
-    if value is not None:
-        read = log.ConsumerGroupTargetAssignmentMemberValue.read(_opened(value), 0)
-        target = frozenset((t.topic_id, number) for t in read.topic_partitions for number in t.partitions)
+def _target(group: ConsumerGroup, member_id: str, read: log.ConsumerGroupTargetAssignmentMemberValue) -> None:
+    target = frozenset((topic.topic_id, number) for topic in read.topic_partitions for number in topic.partitions)
     group.replay_target(member_id, target)
 
 
-def _assignment(group: ConsumerGroup, key: Reader, value: bytes | None) -> None:
-    member_id = log.ConsumerGroupCurrentMemberAssignmentKey.read(key, ASSIGNMENT_KEY).member_id
-    if value is None:
-        group.replay_no_assignment(member_id)
-        return
-    read = log.ConsumerGroupCurrentMemberAssignmentValue.read(_opened(value), 0)
+def _assignment(group: ConsumerGroup, member_id: str, read: log.ConsumerGroupCurrentMemberAssignmentValue) -> None:
     group.replay_assignment(
         ConsumerMember(
             member_id,
@@ -251,31 +178,32 @@ def _assignment(group: ConsumerGroup, key: Reader, value: bytes | None) -> None:
 
 
 def _epochs(topics: Iterable[log.ConsumerGroupCurrentTopicPartitions], epoch: int) -> dict[Partition, int]:
-    """Return partitions with the epoch of their assignment; older releases imply the member's epoch."""
-    found: dict[Partition, int] = {}
-    for topic in topics:
-        epochs = topic.assignment_epochs
-        if epochs is None or len(epochs) != len(topic.partitions):
-            epochs = [epoch] * len(topic.partitions)
-        found.update(((topic.topic_id, number), given) for number, given in zip(topic.partitions, epochs, strict=True))
-    return found
+    return with_epochs(((topic.topic_id, topic.partitions, topic.assignment_epochs) for topic in topics), epoch)
 
 
-def _regex(group: ConsumerGroup, key: Reader, value: bytes | None) -> None:
-    regex = log.ConsumerGroupRegularExpressionKey.read(key, REGEX_KEY).regular_expression
-    resolved = None
-    if value is not None:
-        read = log.ConsumerGroupRegularExpressionValue.read(_opened(value), 0)
-        resolved = ResolvedRegex(tuple(sorted(read.topics)), read.version, read.timestamp)
-    group.replay_regex(regex, resolved)
+def _regex(group: ConsumerGroup, regex: str, read: log.ConsumerGroupRegularExpressionValue) -> None:
+    group.replay_regex(regex, ResolvedRegex(tuple(sorted(read.topics)), read.version, read.timestamp))
 
 
-_REPLAY: dict[int, Callable[[ConsumerGroup, Reader, bytes | None], None]] = {
-    EPOCH_KEY: _epoch,
-    PARTITION_METADATA_KEY: _partition_metadata,
-    MEMBER_KEY: _member,
-    TARGET_EPOCH_KEY: _target_epoch,
-    TARGET_KEY: _target,
-    ASSIGNMENT_KEY: _assignment,
-    REGEX_KEY: _regex,
+_KINDS: dict[int, Kind[ConsumerGroup]] = {
+    EPOCH_KEY: Kind(log.ConsumerGroupMetadataValue, _epoch, ignored, is_named=False),
+    PARTITION_METADATA_KEY: Kind(
+        log.ConsumerGroupPartitionMetadataValue, _partition_metadata, _partition_metadata, is_named=False
+    ),
+    MEMBER_KEY: Kind(log.ConsumerGroupMemberMetadataValue, _member, ConsumerGroup.replay_no_member),
+    TARGET_EPOCH_KEY: Kind(
+        log.ConsumerGroupTargetAssignmentMetadataValue,
+        put_target_epoch,
+        lambda group, _: group.replay_target_epoch(-1, 0),
+        is_named=False,
+    ),
+    TARGET_KEY: Kind(log.ConsumerGroupTargetAssignmentMemberValue, _target, ConsumerGroup.replay_no_target),
+    ASSIGNMENT_KEY: Kind(
+        log.ConsumerGroupCurrentMemberAssignmentValue, _assignment, ConsumerGroup.replay_no_assignment
+    ),
+    REGEX_KEY: Kind(
+        log.ConsumerGroupRegularExpressionValue, _regex, lambda group, regex: group.replay_regex(regex, None)
+    ),
 }
+KINDS = frozenset(_KINDS)
+replay = EpochRecords(ConsumerGroup, EPOCH_KEY, _KINDS).replay

@@ -10,11 +10,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from partita.group.contract import Record
-from partita.group.records import consumer_log, log_records, share_log
+from partita.group.records import consumer_log, log_records, share_log, streams_log
 from partita.group.records.consumer_group import ConsumerGroup
 from partita.group.records.log_records import CommittedOffset, read_offset_value
 from partita.group.records.replay_batch import check_value, read_batch, split_key
 from partita.group.records.share_group import ShareGroup
+from partita.group.records.streams_group import StreamsGroup
 from partita.protocol.primitives import Buffer
 
 TopicPartition = tuple[str, int]
@@ -41,7 +42,7 @@ class HardState:
 
     __slots__ = (
         "_latest", "_position", "consumer_groups", "coordinator_epochs", "groups", "offsets", "pending",
-        "producer_epochs", "share_groups", "skipped",
+        "producer_epochs", "share_groups", "skipped", "streams_groups",
     )  # fmt: skip
 
     def __init__(self) -> None:
@@ -50,6 +51,7 @@ class HardState:
         self.consumer_groups: dict[str, ConsumerGroup] = {}
         """KIP-848 groups."""
         self.share_groups: dict[str, ShareGroup] = {}
+        self.streams_groups: dict[str, StreamsGroup] = {}
         self.offsets: dict[str, dict[TopicPartition, bytes]] = {}
         """Committed offsets by group; a group without any has no entry."""
         self.pending: dict[int, dict[str, dict[TopicPartition, Pending]]] = {}
@@ -67,13 +69,11 @@ class HardState:
             return NotImplemented
         self.settle()
         other.settle()
-        return (self.groups, self.consumer_groups, self.share_groups, self.offsets, self.pending) == (
-            other.groups,
-            other.consumer_groups,
-            other.share_groups,
-            other.offsets,
-            other.pending,
-        )
+        return self._all() == other._all()
+
+    def _all(self) -> tuple[object, ...]:
+        groups = (self.groups, self.consumer_groups, self.share_groups, self.streams_groups)
+        return (*groups, self.offsets, self.pending)
 
     __hash__ = None  # type: ignore[assignment]  # mutable, so not hashable
 
@@ -95,6 +95,8 @@ class HardState:
             consumer_log.replay(self.consumer_groups, kind, key, value)
         elif kind in share_log.KINDS:
             share_log.replay(self.share_groups, kind, key, value)
+        elif kind in streams_log.KINDS:
+            streams_log.replay(self.streams_groups, kind, key, value)
         else:
             self.skipped += 1
 
@@ -193,4 +195,4 @@ class HardState:
     def group_ids(self) -> list[str]:
         """Return the ids of all groups with any state, in the order of first appearance."""
         pending = (group_id for groups in self.pending.values() for group_id in groups)
-        return list(dict.fromkeys((*self.groups, *self.consumer_groups, *self.offsets, *pending)))
+        return list(dict.fromkeys((*self.groups, *self.consumer_groups, *self.streams_groups, *self.offsets, *pending)))

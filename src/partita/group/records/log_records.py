@@ -7,13 +7,15 @@ GroupCoordinatorRecordHelpers, GroupCoordinatorRecordSerde.)
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Mapping
 from struct import Struct
-from typing import NamedTuple
+from typing import Any, Generic, NamedTuple, TypeVar
 
 from partita.group.contract import Record
+from partita.group.records.consumer_group import EpochGroup
 from partita.group.records.replay_batch import split_key
 from partita.protocol.messages.group_log import GroupMetadataValue, OffsetCommitValue
-from partita.protocol.primitives import ZERO_UUID, MalformedRequest, Reader
+from partita.protocol.primitives import ZERO_UUID, MalformedRequest, Message, Reader
 
 LEGACY_OFFSET_KEY, OFFSET_KEY, GROUP_KEY = 0, 1, 2
 NO_EXPIRY = -1
@@ -37,6 +39,78 @@ class CommittedOffset(NamedTuple):
     commit_ms: int = 0
     expire_ms: int = NO_EXPIRY
     topic_id: bytes = ZERO_UUID
+
+
+def log_record(key: Message, value: Message | None) -> Record:
+    """Return a record of a group with epochs; None makes a tombstone. Its kind is the version of its key."""
+    kind = key.MIN_VERSION
+    encoded = None if value is None else b"\x00\x00" + value.encode(0)
+    return Record(kind.to_bytes(2, "big") + key.encode(kind), encoded)
+
+
+def tombstones(kinds: Iterable[int], *ids: str) -> list[Record]:
+    """Return the tombstones of these kinds, in their order; `ids` are the fields of their keys."""
+    encoded = [text.encode() for text in ids]
+    key = b"".join(_INT16.pack(len(text)) + text for text in encoded)
+    return [Record(_INT16.pack(kind) + key, None) for kind in kinds]
+
+
+Group = TypeVar("Group", bound=EpochGroup[Any, Any])
+
+
+class Kind(NamedTuple, Generic[Group]):
+    """One kind of record. `name` below is what its key holds after the group id, mostly a member id; "" if nothing."""
+
+    value: type[Message]
+    put: Callable[[Group, str, Any], None]
+    """Applies (group, name, decoded value)."""
+    end: Callable[[Group, str], None]
+    """Applies a tombstone: (group, name)."""
+    is_named: bool = True
+
+
+def put_target_epoch(group: EpochGroup[Any, Any], name: str, read: Any) -> None:
+    """Apply a decoded record of the targets' epoch, which has the same fields for all types of groups."""
+    group.replay_target_epoch(read.assignment_epoch, read.assignment_timestamp)
+
+
+def ignored(group: EpochGroup[Any, Any], name: str) -> None:
+    """Pass over a tombstone that others of its group follow."""
+
+
+class EpochRecords(Generic[Group]):
+    """The records of one type of group. `epoch_key` is the kind of the group's own record, the last tombstone."""
+
+    def __init__(self, create: Callable[[str], Group], epoch_key: int, kinds: Mapping[int, Kind[Group]]) -> None:
+        self._create = create
+        self._epoch_key = epoch_key
+        self._kinds = kinds
+
+    def replay(self, groups: dict[str, Group], kind: int, key: bytes, value: bytes | None) -> None:
+        """Apply one record of a kind of the table. Raises MalformedRequest when it cannot be read.
+
+        A tombstone of a group that is not there is passed over: compaction may have removed what came before it.
+        """
+        row, ids = self._kinds[kind], Reader(key, 2)
+        group_id = ids.string()
+        name = ids.string() if row.is_named else ""
+        group = groups.get(group_id)
+        if value is not None:
+            read = row.value.read(_body(kind, value), 0)
+            if group is None:
+                group = groups[group_id] = self._create(group_id)
+            row.put(group, name, read)
+        elif kind == self._epoch_key:
+            groups.pop(group_id, None)
+        elif group is not None:
+            row.end(group, name)
+
+
+def _body(kind: int, value: bytes) -> Reader:
+    body = Reader(value)
+    if (version := body.int16()) != 0:
+        raise MalformedRequest(f"group record of kind {kind}: value of version {version}; 0 is known")
+    return body
 
 
 def kind_of(key: bytes) -> int:
@@ -103,7 +177,7 @@ def group_key(group_id: str) -> bytes:
 
 
 def read_group_key(key: bytes) -> str:
-    """Return the group id of a key of kind 2."""
+    """Return the group id, with which the keys of all kinds start."""
     return Reader(key, 2).string()
 
 

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-from partita.group.records.consumer_group import FIRST_EPOCH, LEFT, NO_PARTITIONS, Target, add_to
+from partita.group.records.consumer_group import FIRST_EPOCH, LEFT, NO_PARTITIONS, EpochGroup, Target, add_to
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,50 +47,22 @@ class StateTopics(NamedTuple):
 NO_TOPICS = StateTopics({}, {}, {})
 
 
-class ShareGroup:
+class ShareGroup(EpochGroup[ShareMember, Target]):
     """One group. Only its replay methods change it."""
 
-    __slots__ = (
-        "assigned_ms",
-        "assignment_epoch",
-        "epoch",
-        "group_id",
-        "members",
-        "metadata_hash",
-        "names",
-        "targets",
-        "topics",
-    )
+    __slots__ = ("epoch", "metadata_hash", "names", "topics")
 
     def __init__(self, group_id: str) -> None:
-        self.group_id = group_id
+        super().__init__(group_id)
         self.epoch = FIRST_EPOCH
         self.metadata_hash = 0
         """Hash of the subscribed topics, as of the last epoch."""
-        self.assignment_epoch = FIRST_EPOCH
-        self.assigned_ms = 0
-        """Wall time when the target was computed; 0: never."""
-        self.members: dict[str, ShareMember] = {}
-        self.targets: dict[str, Target] = {}
         self.topics = NO_TOPICS
         self.names: dict[str, int] = {}
         """Topic name -> number of members that name it."""
 
     def _hard(self) -> tuple[object, ...]:
-        return (
-            self.epoch,
-            self.metadata_hash,
-            self.assignment_epoch,
-            self.assigned_ms,
-            self.members,
-            self.targets,
-            self.topics,
-        )
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, ShareGroup) and self._hard() == other._hard()
-
-    __hash__ = None  # type: ignore[assignment]  # mutable, so not hashable
+        return (*super()._hard(), self.epoch, self.metadata_hash, self.topics)
 
     @property
     def state(self) -> str:
@@ -100,17 +72,6 @@ class ShareGroup:
     def replay_epoch(self, epoch: int, metadata_hash: int) -> None:
         """Apply a record of key 11."""
         self.epoch, self.metadata_hash = epoch, metadata_hash
-
-    def replay_target_epoch(self, epoch: int, assigned_ms: int) -> None:
-        """Apply a record of key 12."""
-        self.assignment_epoch, self.assigned_ms = epoch, assigned_ms
-
-    def replay_target(self, member_id: str, target: Target | None) -> None:
-        """Apply a record or tombstone of key 13."""
-        if target is None:
-            self.targets.pop(member_id, None)
-        else:
-            self.targets[member_id] = target
 
     def replay_topics(self, topics: StateTopics) -> None:
         """Apply a record or tombstone of key 15."""

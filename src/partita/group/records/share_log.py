@@ -10,18 +10,11 @@ from collections.abc import Iterable, Mapping
 
 from partita.group.contract import Record
 from partita.group.records.consumer_group import Partition, Target, by_topic
+from partita.group.records.log_records import EpochRecords, Kind, ignored, log_record, put_target_epoch, tombstones
 from partita.group.records.share_group import NO_TOPICS, SharedTopic, ShareGroup, ShareMember, StateTopics
 from partita.protocol.messages import share_group_log as log
-from partita.protocol.primitives import MalformedRequest, Message, Reader
 
 MEMBER_KEY, EPOCH_KEY, TARGET_EPOCH_KEY, TARGET_KEY, ASSIGNMENT_KEY, TOPICS_KEY = range(10, 16)
-KINDS = frozenset(range(MEMBER_KEY, TOPICS_KEY + 1))
-
-
-def _record(key: Message, value: Message | None) -> Record:
-    kind = key.MIN_VERSION
-    encoded = None if value is None else b"\x00\x00" + value.encode(0)
-    return Record(kind.to_bytes(2, "big") + key.encode(kind), encoded)
 
 
 def member_record(group_id: str, member: ShareMember) -> Record:
@@ -32,13 +25,13 @@ def member_record(group_id: str, member: ShareMember) -> Record:
         client_host=member.client_host,
         subscribed_topic_names=list(member.topics),
     )
-    return _record(log.ShareGroupMemberMetadataKey(group_id=group_id, member_id=member.member_id), value)
+    return log_record(log.ShareGroupMemberMetadataKey(group_id=group_id, member_id=member.member_id), value)
 
 
 def epoch_record(group_id: str, epoch: int, metadata_hash: int) -> Record:
     """Return the record of the group's epoch and the hash of its topics."""
     value = log.ShareGroupMetadataValue(epoch=epoch, metadata_hash=metadata_hash)
-    return _record(log.ShareGroupMetadataKey(group_id=group_id), value)
+    return log_record(log.ShareGroupMetadataKey(group_id=group_id), value)
 
 
 def target_record(group_id: str, member_id: str, target: Iterable[Partition]) -> Record:
@@ -48,13 +41,13 @@ def target_record(group_id: str, member_id: str, target: Iterable[Partition]) ->
         for topic_id, numbers in by_topic(target).items()
     ]
     value = log.ShareGroupTargetAssignmentMemberValue(topic_partitions=topics)
-    return _record(log.ShareGroupTargetAssignmentMemberKey(group_id=group_id, member_id=member_id), value)
+    return log_record(log.ShareGroupTargetAssignmentMemberKey(group_id=group_id, member_id=member_id), value)
 
 
 def target_epoch_record(group_id: str, epoch: int, assigned_ms: int) -> Record:
     """Return the record of the targets' epoch and the time they were computed."""
     value = log.ShareGroupTargetAssignmentMetadataValue(assignment_epoch=epoch, assignment_timestamp=assigned_ms)
-    return _record(log.ShareGroupTargetAssignmentMetadataKey(group_id=group_id), value)
+    return log_record(log.ShareGroupTargetAssignmentMetadataKey(group_id=group_id), value)
 
 
 def assignment_record(group_id: str, member: ShareMember) -> Record:
@@ -67,7 +60,7 @@ def assignment_record(group_id: str, member: ShareMember) -> Record:
             for topic_id, numbers in by_topic(member.assigned).items()
         ],
     )
-    return _record(log.ShareGroupCurrentMemberAssignmentKey(group_id=group_id, member_id=member.member_id), value)
+    return log_record(log.ShareGroupCurrentMemberAssignmentKey(group_id=group_id, member_id=member.member_id), value)
 
 
 def topics_record(group_id: str, topics: StateTopics) -> Record:
@@ -80,25 +73,17 @@ def topics_record(group_id: str, topics: StateTopics) -> Record:
             for topic_id, name in sorted(topics.deleting.items())
         ],
     )
-    return _record(log.ShareGroupStatePartitionMetadataKey(group_id=group_id), value)
+    return log_record(log.ShareGroupStatePartitionMetadataKey(group_id=group_id), value)
 
 
 def member_tombstones(group_id: str, member_id: str) -> list[Record]:
     """Return the tombstones of a member, in Kafka's order."""
-    return [
-        _record(log.ShareGroupCurrentMemberAssignmentKey(group_id=group_id, member_id=member_id), None),
-        _record(log.ShareGroupTargetAssignmentMemberKey(group_id=group_id, member_id=member_id), None),
-        _record(log.ShareGroupMemberMetadataKey(group_id=group_id, member_id=member_id), None),
-    ]
+    return tombstones((ASSIGNMENT_KEY, TARGET_KEY, MEMBER_KEY), group_id, member_id)
 
 
 def group_tombstones(group_id: str) -> list[Record]:
     """Return the tombstones of a group without members, in Kafka's order."""
-    return [
-        _record(log.ShareGroupTargetAssignmentMetadataKey(group_id=group_id), None),
-        _record(log.ShareGroupStatePartitionMetadataKey(group_id=group_id), None),
-        _record(log.ShareGroupMetadataKey(group_id=group_id), None),
-    ]
+    return tombstones((TARGET_EPOCH_KEY, TOPICS_KEY, EPOCH_KEY), group_id)
 
 
 def _written(topics: Mapping[bytes, SharedTopic]) -> list[log.ShareGroupTopicPartitionsInfo]:
@@ -108,72 +93,51 @@ def _written(topics: Mapping[bytes, SharedTopic]) -> list[log.ShareGroupTopicPar
     ]
 
 
-def _read(topics: Iterable[log.ShareGroupTopicPartitionsInfo]) -> dict[bytes, SharedTopic]:
-    return {bytes(t.topic_id): SharedTopic(t.topic_name, frozenset(t.partitions)) for t in topics}
+def _member(group: ShareGroup, member_id: str, read: log.ShareGroupMemberMetadataValue) -> None:
+    topics = tuple(read.subscribed_topic_names)
+    group.replay_member(ShareMember(member_id, read.rack_id, read.client_id, read.client_host, topics))
 
 
-def replay(groups: dict[str, ShareGroup], kind: int, key: bytes, value: bytes | None) -> None:
-    """Apply one record of a kind of `KINDS`. Raises MalformedRequest when it cannot be read.
-
-    A tombstone of a group that is not there is passed over: compaction may have removed what came before it.
-    """
-    reader = Reader(key, 2)
-    if kind in (MEMBER_KEY, TARGET_KEY, ASSIGNMENT_KEY):
-        stored = log.ShareGroupMemberMetadataKey.read(reader, MEMBER_KEY)  # the three keys have the same fields
-        group_id, member_id = stored.group_id, stored.member_id
-    else:
-        group_id, member_id = log.ShareGroupMetadataKey.read(reader, EPOCH_KEY).group_id, ""
-    group = groups.get(group_id)
-    if value is None:
-        if group is not None:
-            _remove(groups, group, kind, member_id)
-        return
-    if group is None:
-        group = groups[group_id] = ShareGroup(group_id)
-    body = Reader(value)
-    if (version := body.int16()) != 0:
-        raise MalformedRequest(f"share group record of kind {kind}: value of version {version}; 0 is known")
-    _apply(group, kind, member_id, body)
+def _epoch(group: ShareGroup, _: str, read: log.ShareGroupMetadataValue) -> None:
+    group.replay_epoch(read.epoch, read.metadata_hash)
 
 
-def _remove(groups: dict[str, ShareGroup], group: ShareGroup, kind: int, member_id: str) -> None:
-    if kind == MEMBER_KEY:
-        group.replay_no_member(member_id)
-    elif kind == TARGET_KEY:
-        group.replay_target(member_id, None)
-    elif kind == ASSIGNMENT_KEY:
-        group.replay_no_assignment(member_id)
-    elif kind == TOPICS_KEY:
-        group.replay_topics(NO_TOPICS)
-    elif kind == EPOCH_KEY:
-        del groups[group.group_id]
+def _target(group: ShareGroup, member_id: str, read: log.ShareGroupTargetAssignmentMemberValue) -> None:
+    group.replay_target(member_id, _partitions(read.topic_partitions))
 
 
-def _apply(group: ShareGroup, kind: int, member_id: str, body: Reader) -> None:
-    if kind == MEMBER_KEY:
-        member = log.ShareGroupMemberMetadataValue.read(body, 0)
-        topics = tuple(member.subscribed_topic_names)
-        group.replay_member(ShareMember(member_id, member.rack_id, member.client_id, member.client_host, topics))
-    elif kind == EPOCH_KEY:
-        epoch = log.ShareGroupMetadataValue.read(body, 0)
-        group.replay_epoch(epoch.epoch, epoch.metadata_hash)
-    elif kind == TARGET_EPOCH_KEY:
-        target = log.ShareGroupTargetAssignmentMetadataValue.read(body, 0)
-        group.replay_target_epoch(target.assignment_epoch, target.assignment_timestamp)
-    elif kind == TARGET_KEY:
-        aimed = log.ShareGroupTargetAssignmentMemberValue.read(body, 0)
-        group.replay_target(member_id, _partitions(aimed.topic_partitions))
-    elif kind == ASSIGNMENT_KEY:
-        held = log.ShareGroupCurrentMemberAssignmentValue.read(body, 0)
-        assigned = _partitions(held.assigned_partitions)
-        group.replay_assignment(member_id, held.member_epoch, held.previous_member_epoch, assigned)
-    else:
-        found = log.ShareGroupStatePartitionMetadataValue.read(body, 0)
-        deleting = {bytes(topic.topic_id): topic.topic_name for topic in found.deleting_topics}
-        group.replay_topics(StateTopics(_read(found.initializing_topics), _read(found.initialized_topics), deleting))
+def _assignment(group: ShareGroup, member_id: str, read: log.ShareGroupCurrentMemberAssignmentValue) -> None:
+    assigned = _partitions(read.assigned_partitions)
+    group.replay_assignment(member_id, read.member_epoch, read.previous_member_epoch, assigned)
+
+
+def _topics(group: ShareGroup, _: str, read: log.ShareGroupStatePartitionMetadataValue) -> None:
+    initializing, initialized = (
+        {topic.topic_id: SharedTopic(topic.topic_name, frozenset(topic.partitions)) for topic in topics}
+        for topics in (read.initializing_topics, read.initialized_topics)
+    )
+    deleting = {topic.topic_id: topic.topic_name for topic in read.deleting_topics}
+    group.replay_topics(StateTopics(initializing, initialized, deleting))
 
 
 def _partitions(
     topics: Iterable[log.ShareGroupTargetTopicPartitions | log.ShareGroupCurrentTopicPartitions],
 ) -> Target:
-    return frozenset((bytes(topic.topic_id), number) for topic in topics for number in topic.partitions)
+    return frozenset((topic.topic_id, number) for topic in topics for number in topic.partitions)
+
+
+_KINDS: dict[int, Kind[ShareGroup]] = {
+    MEMBER_KEY: Kind(log.ShareGroupMemberMetadataValue, _member, ShareGroup.replay_no_member),
+    EPOCH_KEY: Kind(log.ShareGroupMetadataValue, _epoch, ignored, is_named=False),
+    TARGET_EPOCH_KEY: Kind(log.ShareGroupTargetAssignmentMetadataValue, put_target_epoch, ignored, is_named=False),
+    TARGET_KEY: Kind(log.ShareGroupTargetAssignmentMemberValue, _target, ShareGroup.replay_no_target),
+    ASSIGNMENT_KEY: Kind(log.ShareGroupCurrentMemberAssignmentValue, _assignment, ShareGroup.replay_no_assignment),
+    TOPICS_KEY: Kind(
+        log.ShareGroupStatePartitionMetadataValue,
+        _topics,
+        lambda group, _: group.replay_topics(NO_TOPICS),
+        is_named=False,
+    ),
+}
+KINDS = frozenset(_KINDS)
+replay = EpochRecords(ShareGroup, EPOCH_KEY, _KINDS).replay

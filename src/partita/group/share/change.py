@@ -19,8 +19,9 @@ from partita.group.notes import Cause, GroupEpochBumped
 from partita.group.records import share_log
 from partita.group.records.consumer_group import NO_PARTITIONS, Target
 from partita.group.records.share_group import ShareGroup, ShareMember
-from partita.group.share import timers
 from partita.group.share.initializing import forget_topics_gone, initialize_missing
+from partita.group.share.leaving import start_session
+from partita.group.state.settings import in_force
 from partita.group.state.turn import Turn
 from partita.wording import What
 
@@ -59,9 +60,9 @@ def apply(turn: Turn, change: ShareChange) -> ShareMember | Refused:
     turn.write(records)
     if why is not None:
         cause = Cause(why, member.member_id, None, member.client_id)
-        turn.out.note(GroupEpochBumped(group_id, epoch, cause, turn.now.wall_ms))
-    turn.state.share_timers_of(group_id).seen_version = turn.state.topics.version
-    timers.start_session(turn, group_id, member.member_id)
+        turn.out.note(GroupEpochBumped(group_id, epoch, cause, turn.now.wall_ms, "share"))
+    turn.state.shares[group_id].seen_version = turn.state.topics.version
+    start_session(turn, group_id, member.member_id)
     group = turn.state.hard.share_groups.get(group_id)
     if group is not None:
         forget_topics_gone(turn, group)
@@ -77,7 +78,7 @@ def _epoch(turn: Turn, change: ShareChange) -> tuple[int, What | None, list[Reco
         why = What.JOINED if change.is_new else What.SUBSCRIPTION_CHANGED
     elif _has_unassigned(group):
         why = What.TOPICS_CHANGED
-    if why is None and turn.state.share_timers_of(group.group_id).seen_version == image.version:
+    if why is None and turn.state.shares[group.group_id].seen_version == image.version:
         return group.epoch, None, []
     found = metadata_hash(image, sorted({name for member in _members(change) for name in member.topics}))
     if why is None and found != group.metadata_hash:
@@ -122,8 +123,8 @@ def _aim(turn: Turn, change: ShareChange, epoch: int) -> _Aim:
 
 
 def _is_due(turn: Turn, group: ShareGroup) -> bool:
-    interval_ms = timers.assignment_interval_ms(turn, group.group_id)
-    return not group.assigned_ms or turn.now.wall_ms - group.assigned_ms >= interval_ms
+    interval_ms = in_force(turn, group.group_id, "share.assignment.interval.ms")
+    return not group.assigned_ms or turn.has_passed(interval_ms, group.assigned_ms)
 
 
 def _assigned(turn: Turn, group: ShareGroup, members: Iterable[ShareMember]) -> dict[str, Target]:

@@ -8,15 +8,16 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from partita.group.consumer_group import errors
 from partita.group.consumer_group.errors import Refused, invalid
 from partita.group.contract import GroupRequest, Token
 from partita.group.offsets import expiration
 from partita.group.records.consumer_group import LEFT, by_topic
 from partita.group.records.share_group import ShareGroup, ShareMember
-from partita.group.share import leaving, timers
+from partita.group.share import leaving
 from partita.group.share.change import ShareChange, apply
+from partita.group.state.settings import in_force
 from partita.group.state.turn import Turn
-from partita.protocol.error_codes import ErrorCode
 from partita.protocol.messages.share_group_heartbeat import (
     ShareGroupAssignment,
     ShareGroupHeartbeatRequest,
@@ -67,8 +68,7 @@ def _beat(turn: Turn, request: GroupRequest, wire: ShareGroupHeartbeatRequest) -
     size = turn.state.config.group_share_max_size
     known = group.members.get(wire.member_id)
     if known is None and len(group.members) >= size:
-        text = f"The share group has reached its maximum capacity of {size} members."
-        return Refused(ErrorCode.GROUP_MAX_SIZE_REACHED, text)
+        return errors.group_is_full("share", size)
     refused = _stranger_or_fenced(group, known, wire)
     if refused is not None:
         return refused
@@ -80,7 +80,7 @@ def _beat(turn: Turn, request: GroupRequest, wire: ShareGroupHeartbeatRequest) -
     return ShareGroupHeartbeatResponse(
         member_id=after.member_id,
         member_epoch=after.epoch,
-        heartbeat_interval_ms=timers.heartbeat_interval_ms(turn, group.group_id),
+        heartbeat_interval_ms=in_force(turn, group.group_id, "share.heartbeat.interval.ms"),
         assignment=_assignment(after) if is_told else None,
     )
 
@@ -91,13 +91,11 @@ def _found(turn: Turn, wire: ShareGroupHeartbeatRequest) -> ShareGroup | Refused
     if group is not None:
         return group
     if is_of_other_type(turn, wire.group_id):
-        return not_a_share_group(wire.group_id)
+        return errors.wrong_type("share", wire.group_id)
     if wire.member_epoch != _JOIN:
-        return group_not_found(wire.group_id)
-    expiration.make_room(turn, wire.group_id)
-    if turn.state.is_full:
-        most = turn.state.config.partita_groups_max
-        return Refused(ErrorCode.GROUP_MAX_SIZE_REACHED, f"The broker has reached its maximum of {most} groups.")
+        return errors.group_not_found(wire.group_id)
+    if turn.state.is_full and not expiration.make_room(turn, wire.group_id):
+        return errors.broker_is_full(turn.state.config.partita_groups_max)
     return ShareGroup(wire.group_id)
 
 
@@ -108,15 +106,9 @@ def _stranger_or_fenced(
     if epoch == _JOIN:
         return None
     if member is None:
-        return _unknown_member(group.group_id, wire.member_id)
-    if epoch in (member.epoch, member.previous_epoch):
-        return None
-    which = "greater" if epoch > member.epoch else "smaller"
-    text = (
-        f"The share group member has a {which} member epoch ({epoch}) than the one known by the group coordinator "
-        f"({member.epoch}). The member must abandon all its partitions and rejoin."
-    )
-    return Refused(ErrorCode.FENCED_MEMBER_EPOCH, text)
+        return errors.unknown_member(group.group_id, wire.member_id)
+    is_right = epoch in (member.epoch, member.previous_epoch)
+    return None if is_right else errors.fenced_epoch("share", member, epoch)
 
 
 def _updated(before: ShareMember, request: GroupRequest, wire: ShareGroupHeartbeatRequest) -> ShareMember:
@@ -137,7 +129,7 @@ def _leave(turn: Turn, wire: ShareGroupHeartbeatRequest) -> Refused | ShareGroup
         return absent(turn, wire.group_id)
     member = group.members.get(wire.member_id)
     if member is None:
-        return _unknown_member(group.group_id, wire.member_id)
+        return errors.unknown_member(group.group_id, wire.member_id)
     leaving.remove(turn, group, [member], What.LEFT)
     return ShareGroupHeartbeatResponse(member_id=wire.member_id, member_epoch=LEFT)
 
@@ -152,24 +144,11 @@ def _assignment(member: ShareMember) -> ShareGroupAssignment:
 
 
 def is_of_other_type(turn: Turn, group_id: str) -> bool:
-    """Whether the id is that of a classic or a KIP-848 group; an empty classic group is one, too."""
-    return group_id in turn.state.groups or turn.state.consumer_group(group_id) is not None
+    """Whether the id is that of a group of another type; an empty classic group is one, too."""
+    return group_id in turn.state.groups or turn.state.epoch_group(group_id) is not None
 
 
 def absent(turn: Turn, group_id: str) -> Refused:
     """There is no share group with this id."""
-    return not_a_share_group(group_id) if is_of_other_type(turn, group_id) else group_not_found(group_id)
-
-
-def group_not_found(group_id: str) -> Refused:
-    """There is no such group."""
-    return Refused(ErrorCode.GROUP_ID_NOT_FOUND, f"Group {group_id} not found.")
-
-
-def not_a_share_group(group_id: str) -> Refused:
-    """The group with this id is of another type."""
-    return Refused(ErrorCode.GROUP_ID_NOT_FOUND, f"Group {group_id} is not a share group.")
-
-
-def _unknown_member(group_id: str, member_id: str) -> Refused:
-    return Refused(ErrorCode.UNKNOWN_MEMBER_ID, f"Member {member_id} is not a member of group {group_id}.")
+    is_other = is_of_other_type(turn, group_id)
+    return errors.wrong_type("share", group_id) if is_other else errors.group_not_found(group_id)

@@ -21,7 +21,7 @@ UNKNOWN_START = -1
 
 def initialize_missing(turn: Turn, group: ShareGroup) -> None:
     """Begin the state of subscribed partitions that have none, and whose last attempt is not under way."""
-    timers, now_ms = turn.state.share_timers_of(group.group_id), turn.now.mono_ms
+    timers, now_ms = turn.state.shares[group.group_id], turn.now.mono_ms
     retry_ms = turn.state.config.group_share_initialize_retry_interval_ms
     missing: dict[bytes, SharedTopic] = {}
     for name in group.names:
@@ -49,7 +49,7 @@ def begin(
     question: AskStates | None,
 ) -> None:
     """Record the partitions as initializing, and ask for their state; `question` says what follows, if not `done`."""
-    timers = turn.state.share_timers_of(group.group_id)
+    timers = turn.state.shares[group.group_id]
     for topic_id in topics:
         timers.initializing_ms[topic_id] = turn.now.mono_ms
     deleting = {topic_id: name for topic_id, name in group.topics.deleting.items() if topic_id not in topics}
@@ -81,7 +81,7 @@ def record_outcome(turn: Turn, group: ShareGroup, asked: AskStates, response: An
     }
     if not pending:
         return
-    timers = turn.state.share_timers_of(group.group_id)
+    timers = turn.state.shares[group.group_id]
     for topic_id in pending:
         timers.initializing_ms.pop(topic_id, None)
     is_fine = len(codes) == sum(map(len, wanted.values())) and not any(codes.values())

@@ -1,4 +1,7 @@
-"""Removes members that leave or are silent too long. The next heartbeat of another member computes the new target."""
+"""Sessions of members; removes those that leave or are silent too long.
+
+The next heartbeat of another member computes the new target. (Kafka: scheduleShareGroupSessionTimeout)
+"""
 
 from __future__ import annotations
 
@@ -9,13 +12,19 @@ from partita.group.contract import Record
 from partita.group.notes import Cause, GroupEpochBumped, MemberGone
 from partita.group.records import share_log
 from partita.group.records.share_group import ShareGroup, ShareMember
-from partita.group.share.timers import start_session
+from partita.group.state.settings import in_force
 from partita.group.state.shard import ShareTimers
 from partita.group.state.turn import Turn
 from partita.wording import What
 
 _AT_ONCE = 250
 """Members removed per call, so that one batch can hold the records; the rest is due at once again."""
+
+
+def start_session(turn: Turn, group_id: str, member_id: str) -> None:
+    """Start the member's session anew."""
+    timeout_ms = in_force(turn, group_id, "share.session.timeout.ms")
+    turn.run_session(turn.state.shares[group_id], member_id, timeout_ms)
 
 
 def remove(turn: Turn, group: ShareGroup, members: Sequence[ShareMember], what: What) -> None:
@@ -29,15 +38,15 @@ def remove(turn: Turn, group: ShareGroup, members: Sequence[ShareMember], what: 
         records += share_log.member_tombstones(group_id, member.member_id)
     records.append(share_log.epoch_record(group_id, epoch, found))
     if not left:
-        records.append(share_log.target_epoch_record(group_id, epoch, turn.now.wall_ms))
+        records.append(share_log.target_epoch_record(group_id, epoch, 0))
     turn.write(records)
-    timers = turn.state.share_timers_of(group_id)
+    timers = turn.state.shares[group_id]
     timers.seen_version = image.version
     for member in members:
         timers.sessions.pop(member.member_id, None)
         cause = Cause(what, member.member_id, None, member.client_id)
         turn.out.note(MemberGone(group_id, cause, turn.now.wall_ms))
-    turn.out.note(GroupEpochBumped(group_id, epoch, cause, turn.now.wall_ms))
+    turn.out.note(GroupEpochBumped(group_id, epoch, cause, turn.now.wall_ms, "share"))
 
 
 def remove_named(turn: Turn, group_id: str, member_id: str, what: What) -> bool:
@@ -68,7 +77,7 @@ def run(turn: Turn, timers: ShareTimers) -> None:
 def resume(turn: Turn) -> None:
     """Start the sessions of all members anew after a load."""
     for group_id, group in turn.state.hard.share_groups.items():
-        timers = turn.state.share_timers_of(group_id)
+        timers = turn.state.shares[group_id]
         timers.initializing_ms.update(dict.fromkeys(group.topics.initializing, turn.now.mono_ms))
         for member_id in group.members:
             start_session(turn, group_id, member_id)

@@ -1,4 +1,4 @@
-"""What administrators do to the stored offsets of a share group: alter, delete, and delete the whole group.
+"""Administration of the stored offsets of a share group: alter them, delete them, delete the group.
 
 Each writes what it is about to do, asks the share coordinator, and answers with what came of it; a group with members
 is left alone. (Kafka: alterShareGroupOffsets, deleteShareGroupOffsets, deleteGroups of GroupCoordinatorService.)
@@ -72,7 +72,7 @@ def alter_offsets(turn: Turn, token: Token, request: GroupRequest) -> None:
     if turn.state.share_group(wire.group_id) is None:
         turn.write([share_log.epoch_record(group.group_id, group.epoch, 0)])
         group = turn.state.hard.share_groups[wire.group_id]
-        turn.state.share_timers_of(wire.group_id)
+        turn.state.shares[wire.group_id]  # made, so that the group counts
 
     def altered(turn: Turn, asked: AskStates, response: Any) -> None:
         codes = codes_of(response)
@@ -189,7 +189,7 @@ def _mark_deleting(turn: Turn, group: ShareGroup, gone: dict[bytes, SharedTopic]
 
 def _end_group(turn: Turn, group: ShareGroup) -> None:
     turn.write(share_log.group_tombstones(group.group_id))
-    turn.state.forget_share_timers(group.group_id)
+    turn.state.forget_timers(group.group_id)
     turn.out.note(GroupDeleted(group.group_id, "deleted", turn.now.wall_ms))
 
 

@@ -15,12 +15,14 @@ from partita.group.requests import (
     DescribeConsumerGroup,
     DescribeGroup,
     DescribeShareGroup,
+    DescribeStreamsGroup,
     EndTransaction,
     FetchOffsets,
     FindSharedTopics,
     ListShardGroups,
     OffsetsRefused,
     SharedTopicsFound,
+    StreamsBeat,
     TransactionEnded,
 )
 from partita.group.state.model import Group, Member
@@ -41,6 +43,8 @@ from partita.protocol.messages import (
     offset_fetch,
     share_group_describe,
     share_group_heartbeat,
+    streams_group_describe,
+    streams_group_heartbeat,
     sync_group,
     txn_offset_commit,
 )
@@ -177,6 +181,12 @@ _REFUSALS: dict[type, Callable[[Any, ErrorCode], Structure]] = {
     ),
     share_group_heartbeat.ShareGroupHeartbeatRequest: lambda _, error: (
         share_group_heartbeat.ShareGroupHeartbeatResponse(error_code=error)
+    ),
+    streams_group_heartbeat.StreamsGroupHeartbeatRequest: lambda _, error: StreamsBeat(
+        streams_group_heartbeat.StreamsGroupHeartbeatResponse(error_code=error)
+    ),
+    DescribeStreamsGroup: lambda ask, error: streams_group_describe.StreamsDescribedGroup(
+        error_code=error, group_id=ask.group_id
     ),
     DescribeShareGroup: lambda ask, error: share_group_describe.DescribedShareGroup(
         error_code=error, group_id=ask.group_id

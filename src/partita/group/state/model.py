@@ -184,9 +184,10 @@ class Group:
 
     def update_member(self, member: Member, protocols: Protocols, rebalance_timeout_ms: int, session_ms: int) -> None:
         """Update the member by its new join."""
-        self.count_protocols(member.protocols, -1)
-        self.count_protocols(protocols, 1)
-        member.protocols = protocols
+        if protocols != member.protocols:
+            self.count_protocols(member.protocols, -1)
+            self.count_protocols(protocols, 1)
+            member.protocols = protocols
         member.was_loaded = False
         member.rebalance_timeout_ms = rebalance_timeout_ms
         member.session_timeout_ms = session_ms

@@ -6,75 +6,22 @@ Deadlines are lazy: `arm` only ever moves a group's wake-up forward in time; see
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from heapq import heappush
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, TypeVar
 
 from partita.assignors.interface import Assignor
 from partita.assignors.server_side import create_server_assignors
 from partita.group.config import GroupConfig
-from partita.group.contract import GroupRequest, Record, Token
+from partita.group.contract import GroupRequest, Job, Record, Token
 from partita.group.records.consumer_group import ConsumerGroup
 from partita.group.records.hard_state import HardState
 from partita.group.records.log_records import batch_bytes
 from partita.group.records.share_group import ShareGroup
+from partita.group.records.streams_group import StreamsGroup, Task
 from partita.group.state.model import DEAD, NO_DEADLINE, Group
-
-
-class TopicFacts(NamedTuple):
-    """Id, partition count and racks of one topic."""
-
-    topic_id: bytes
-    partitions: int
-    racks: Sequence[Sequence[str | None]] = ()
-    """Racks of each partition's replicas, where known."""
-
-
-class TopicImage(Protocol):
-    """The topics of the cluster. `version` grows with every topic that is created, extended or deleted."""
-
-    @property
-    def version(self) -> int: ...
-
-    def get(self, name: str) -> TopicFacts | None:
-        """The topic with this name."""
-
-    def name_of(self, topic_id: bytes) -> str | None:
-        """The name of the topic with this id; None if there is none."""
-
-    def names(self) -> Iterable[str]:
-        """Every topic's name."""
-
-
-class Topics:
-    """A mutable topic image for tests, the simulator, and shards without another image."""
-
-    def __init__(self) -> None:
-        self.version = 0
-        self._topics: dict[str, TopicFacts] = {}
-        self._names: dict[bytes, str] = {}
-
-    def put(self, name: str, facts: TopicFacts | None) -> None:
-        """Add or replace the topic; None removes it."""
-        old = self._topics.pop(name, None)
-        if old is not None:
-            del self._names[old.topic_id]
-        if facts is not None:
-            self._topics[name] = facts
-            self._names[facts.topic_id] = name
-        self.version += 1
-
-    def get(self, name: str) -> TopicFacts | None:
-        """The topic with this name."""
-        return self._topics.get(name)
-
-    def name_of(self, topic_id: bytes) -> str | None:
-        """The name of the topic with this id; None if there is none."""
-        return self._names.get(topic_id)
-
-    def names(self) -> Iterable[str]:
-        """Every topic's name."""
-        return self._topics
+from partita.group.state.topics import TopicImage, Topics
+from partita.group.state.topology import Fit
 
 
 class Revocation(NamedTuple):
@@ -84,58 +31,124 @@ class Revocation(NamedTuple):
     deadline_ms: int
 
 
-class ConsumerTimers:
-    """The deadlines of one KIP-848 group, in monotonic milliseconds, by member id."""
+class GroupTimers:
+    """The deadlines of one group with epochs, in monotonic milliseconds, by member id."""
 
-    __slots__ = (
-        "computes_again_ms", "computing", "group_id", "joins", "matching", "revocations", "seen_version", "sessions",
-        "syncs", "wake_ms",
-    )  # fmt: skip
+    __slots__ = ("computes_again_ms", "computing", "group_id", "revocations", "seen_version", "sessions", "wake_ms")
 
     def __init__(self, group_id: str) -> None:
         self.group_id = group_id
         self.sessions: dict[str, int] = {}
         self.revocations: dict[str, Revocation] = {}
-        self.joins: dict[str, int] = {}
-        """Classic members that were asked to rejoin."""
-        self.syncs: dict[str, int] = {}
-        """Classic members that have to fetch their assignment."""
         self.seen_version = -1
-        """Version of the topic image that the group's epoch was last compared with."""
-        self.matching = False
-        """Whether its regular expressions are being matched outside the event loop."""
-        self.computing = False
-        """Whether a target is being computed outside the event loop."""
+        """Version of the topic image that the group was last compared with."""
+        self.computing: Job | None = None
+        """What computes a target outside the event loop; an outcome of another job is of a former group."""
         self.computes_again_ms = 0
-        """Earliest time (monotonic) of the next computation outside the event loop, after a failed attempt."""
+        """Earliest time (monotonic) of the next computation there, after a failed attempt."""
         self.wake_ms = NO_DEADLINE
 
     def forget(self, member_id: str) -> None:
-        """Drop the deadlines of a removed member."""
-        for deadlines in (self.sessions, self.joins, self.syncs):
-            deadlines.pop(member_id, None)
+        """Drop what is known of a removed member."""
+        self.sessions.pop(member_id, None)
         self.revocations.pop(member_id, None)
 
     def earliest(self) -> int:
         """Return the next deadline."""
         revocations = (revocation.deadline_ms for revocation in self.revocations.values())
-        return min((*self.sessions.values(), *self.joins.values(), *self.syncs.values(), *revocations, NO_DEADLINE))
+        return min((*self.sessions.values(), *revocations, NO_DEADLINE))
 
 
-class ShareTimers:
-    """The deadlines of one share group, in monotonic milliseconds."""
+class ConsumerTimers(GroupTimers):
+    """The deadlines of one KIP-848 group."""
 
-    __slots__ = ("group_id", "initializing_ms", "seen_version", "sessions", "wake_ms")
+    __slots__ = ("joins", "matching", "syncs")
 
     def __init__(self, group_id: str) -> None:
-        self.group_id = group_id
-        self.sessions: dict[str, int] = {}
-        """By member id."""
+        super().__init__(group_id)
+        self.joins: dict[str, int] = {}
+        """Classic members that were asked to rejoin."""
+        self.syncs: dict[str, int] = {}
+        """Classic members that have to fetch their assignment."""
+        self.matching = False
+        """Whether its regular expressions are being matched outside the event loop."""
+
+    def forget(self, member_id: str) -> None:
+        """Drop what is known of a removed member."""
+        super().forget(member_id)
+        self.joins.pop(member_id, None)
+        self.syncs.pop(member_id, None)
+
+    def earliest(self) -> int:
+        """Return the next deadline."""
+        return min((*self.joins.values(), *self.syncs.values(), super().earliest()))
+
+
+class ShareTimers(GroupTimers):
+    """The deadlines of one share group: sessions only, for nothing is revoked."""
+
+    __slots__ = ("initializing_ms",)
+
+    def __init__(self, group_id: str) -> None:
+        super().__init__(group_id)
         self.initializing_ms: dict[bytes, int] = {}
         """When the state of a topic's partitions was last asked for, by topic id."""
-        self.seen_version = -1
-        """Version of the topic image that the group's epoch was last compared with."""
-        self.wake_ms = NO_DEADLINE
+
+
+class TaskOffsets(NamedTuple):
+    """Sums of changelog offsets by task, as a member reports them: where it is, and where the changelogs end."""
+
+    now: Mapping[Task, int]
+    end: Mapping[Task, int]
+
+
+class StreamsTimers(GroupTimers):
+    """The deadlines of one streams group, and what only its members' next words restore."""
+
+    __slots__ = ("delayed_ms", "endpoint_epoch", "fit", "offsets", "shutdown_by")
+
+    def __init__(self, group_id: str) -> None:
+        super().__init__(group_id)
+        self.delayed_ms = NO_DEADLINE
+        """When the first target is computed, while it waits for more members."""
+        self.fit: Fit | None = None
+        """How the topology fits the topics."""
+        self.offsets: dict[str, TaskOffsets] = {}
+        """By member id."""
+        self.endpoint_epoch = 0
+        """Grows when endpoints of members, or the tasks there, change."""
+        self.shutdown_by: str | None = None
+        """The member that asked for a shutdown of the whole application."""
+
+    def forget(self, member_id: str) -> None:
+        """Drop what is known of a removed member."""
+        super().forget(member_id)
+        self.offsets.pop(member_id, None)
+
+    def earliest(self) -> int:
+        """Return the next deadline."""
+        return min(super().earliest(), self.delayed_ms)
+
+
+Timers = TypeVar("Timers", bound=GroupTimers)
+
+
+class ByGroup(dict[str, Timers]):
+    """The timers of groups of one type, by group id; they are made when a group is first looked up by `[]`."""
+
+    def __init__(self, make: Callable[[str], Timers]) -> None:
+        super().__init__()
+        self._make = make
+
+    def __missing__(self, group_id: str) -> Timers:
+        timers = self[group_id] = self._make(group_id)
+        return timers
+
+    def forget(self, group_id: str) -> None:
+        """Drop those of a group that is gone; a wake-up on its way finds nothing to do."""
+        timers = self.pop(group_id, None)
+        if timers is not None:
+            timers.wake_ms = NO_DEADLINE
 
 
 class Sweep:
@@ -158,8 +171,8 @@ class ShardState:
 
     __slots__ = (
         "assignors", "config", "consumers", "expiry_deadline_ms", "group_settings", "groups", "groups_held", "hard",
-        "new_member_id", "next_full_note_ms", "parked", "parked_count", "pending_count", "shares", "sweeps", "topics",
-        "wakes", "wakes_made",
+        "new_member_id", "next_full_note_ms", "parked", "parked_count", "pending_count", "shares", "streams", "sweeps",
+        "topics", "wakes", "wakes_made",
     )  # fmt: skip
 
     def __init__(
@@ -173,15 +186,17 @@ class ShardState:
     ) -> None:
         self.config = config
         self.new_member_id = new_member_id
-        self.groups_held = groups_held or (lambda: len(self.groups) + len(self.consumers) + len(self.shares))
+        self.groups_held = groups_held or self.count_groups
         """Returns the number of groups over all shards of the broker."""
         self.hard = HardState()
         self.groups: dict[str, Group] = {}
         """Classic groups, and those that only store offsets."""
-        self.consumers: dict[str, ConsumerTimers] = {}
+        self.consumers = ByGroup(ConsumerTimers)
         """The deadlines of KIP-848 groups; the groups themselves are all hard state."""
-        self.shares: dict[str, ShareTimers] = {}
+        self.shares = ByGroup(ShareTimers)
         """The deadlines of share groups, which are all hard state, too."""
+        self.streams = ByGroup(StreamsTimers)
+        """The deadlines and soft state of streams groups."""
         self.parked: dict[int, tuple[Token, GroupRequest]] = {}
         """Requests that wait for the share coordinator, by number."""
         self.parked_count = 0
@@ -193,7 +208,7 @@ class ShardState:
         """Server-side assignors of KIP-848 groups; the first is the default."""
         self.pending_count = 0
         """Number of member ids issued and not used yet, over all groups."""
-        self.wakes: list[tuple[int, int, Group | ConsumerTimers | ShareTimers]] = []
+        self.wakes: list[tuple[int, int, Group | GroupTimers]] = []
         """A heap of (deadline, tie breaker, group); an entry counts only while its group's `wake_ms` equals it."""
         self.wakes_made = 0
         self.expiry_deadline_ms = NO_DEADLINE
@@ -201,6 +216,19 @@ class ShardState:
         """Earliest time (monotonic) of the next note on refused groups: a client in a loop would flood the log."""
         self.sweeps: deque[Sweep] = deque()
         """Oldest first."""
+
+    def count_groups(self) -> int:
+        """Return the number of groups of this shard, of all types."""
+        return len(self.groups) + len(self.consumers) + len(self.shares) + len(self.streams)
+
+    @property
+    def has_newer_groups(self) -> bool:
+        """Whether any group is a KIP-848, share or streams group."""
+        return bool(self.hard.consumer_groups or self.hard.share_groups or self.hard.streams_groups)
+
+    def with_offsets(self) -> tuple[str, ...]:
+        """Return the ids of the groups whose offsets are in the offsets topic: of all but share groups."""
+        return (*self.groups, *self.consumers, *self.streams)
 
     def find(self, group_id: str, wall_ms: int) -> Group:
         """Return the group; an absent one as an empty group not held by the shard (see `is_absent` and `add`)."""
@@ -250,41 +278,29 @@ class ShardState:
         assert isinstance(value, int), f"{name} is no number: {value!r}"
         return value
 
-    def timers_of(self, group_id: str) -> ConsumerTimers:
-        """Return the deadlines of a KIP-848 group."""
-        timers = self.consumers.get(group_id)
-        if timers is None:
-            timers = self.consumers[group_id] = ConsumerTimers(group_id)
-        return timers
-
     def forget_timers(self, group_id: str) -> None:
-        """Drop the deadlines of a deleted KIP-848 group."""
-        timers = self.consumers.pop(group_id, None)
-        if timers is not None:
-            timers.wake_ms = NO_DEADLINE
+        """Drop the deadlines of a deleted group with epochs."""
+        for timers in (self.consumers, self.shares, self.streams):
+            timers.forget(group_id)
 
     def share_group(self, group_id: str) -> ShareGroup | None:
         """Return the share group with this id."""
         return self.hard.share_groups.get(group_id)
 
+    def streams_group(self, group_id: str) -> StreamsGroup | None:
+        """Return the streams group with this id."""
+        return self.hard.streams_groups.get(group_id)
+
     def has_other_type(self, group_id: str) -> bool:
-        """Whether the id is that of a KIP-848 group or of a share group."""
-        return self.consumer_group(group_id) is not None or self.share_group(group_id) is not None
+        """Whether the id is that of a group that is not classic."""
+        hard = self.hard
+        return any(group_id in groups for groups in (hard.consumer_groups, hard.share_groups, hard.streams_groups))
 
-    def share_timers_of(self, group_id: str) -> ShareTimers:
-        """Return the deadlines of a share group."""
-        timers = self.shares.get(group_id)
-        if timers is None:
-            timers = self.shares[group_id] = ShareTimers(group_id)
-        return timers
+    def epoch_group(self, group_id: str) -> ConsumerGroup | StreamsGroup | None:
+        """Return the group with this id whose members commit offsets with a member epoch."""
+        return self.hard.consumer_groups.get(group_id) or self.hard.streams_groups.get(group_id)
 
-    def forget_share_timers(self, group_id: str) -> None:
-        """Drop the deadlines of a deleted share group."""
-        timers = self.shares.pop(group_id, None)
-        if timers is not None:
-            timers.wake_ms = NO_DEADLINE
-
-    def arm(self, group: Group | ConsumerTimers | ShareTimers, deadline_ms: int) -> None:
+    def arm(self, group: Group | GroupTimers, deadline_ms: int) -> None:
         """Wake up for the group at `deadline_ms` (monotonic) at the latest."""
         if deadline_ms < group.wake_ms:
             group.wake_ms = deadline_ms

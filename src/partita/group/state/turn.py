@@ -10,10 +10,12 @@ from typing import NamedTuple
 
 from partita.group.contract import NOTHING, GroupRequest, Job, Marker, Producer, Record, Reply, Step, Token
 from partita.group.notes import MemberIdUnused, Note
+from partita.group.records.consumer_group import ConsumerMember
+from partita.group.records.streams_group import StreamsMember
 from partita.group.requests import StoredOffsets
 from partita.group.state.answers import refusal
 from partita.group.state.model import NO_DEADLINE, Group, Member, Waiter
-from partita.group.state.shard import ShardState
+from partita.group.state.shard import GroupTimers, Revocation, ShardState
 from partita.now import Now
 from partita.protocol.error_codes import ErrorCode
 from partita.protocol.primitives import Structure
@@ -93,6 +95,10 @@ class Turn(NamedTuple):
         for record in records:
             replay(record, *(producer or _NO_PRODUCER))
 
+    def has_passed(self, ms: int, since_ms: int) -> bool:
+        """Whether so much wall time has passed since then, or the clock was set back to before then."""
+        return not 0 <= self.now.wall_ms - since_ms < ms
+
     def write_offsets(self, group_id: str, stored: StoredOffsets) -> None:
         """Append the records of a commit and apply them to the hard state."""
         self.out.records += stored.records
@@ -115,6 +121,22 @@ class Turn(NamedTuple):
         if member.join is None and member.sync is None:
             member.deadline_ms = self.now.mono_ms + member.session_timeout_ms
             self.state.arm(group, member.deadline_ms)
+
+    def run_session(self, timers: GroupTimers, member_id: str, timeout_ms: int, *, silent_ms: int = 0) -> None:
+        """Start the session of a member of a group with epochs, less the time it was silent already."""
+        deadline_ms = timers.sessions[member_id] = self.now.mono_ms + max(0, timeout_ms - silent_ms)
+        self.state.arm(timers, deadline_ms)
+
+    def time_revocation(self, timers: GroupTimers, member: ConsumerMember | StreamsMember, *, is_due: bool) -> None:
+        """Give a member that has to revoke its rebalance timeout for that; cancel the deadline of any other."""
+        if not is_due:
+            timers.revocations.pop(member.member_id, None)
+            return
+        running = timers.revocations.get(member.member_id)
+        if running is None or running.epoch != member.epoch:
+            deadline_ms = self.now.mono_ms + max(0, member.rebalance_timeout_ms)
+            timers.revocations[member.member_id] = Revocation(member.epoch, deadline_ms)
+            self.state.arm(timers, deadline_ms)
 
     def park_join(self, group: Group, member: Member, waiter: Waiter) -> None:
         """Park the join until the join phase ends. A new member keeps its own deadline, others have none meanwhile."""

@@ -46,7 +46,7 @@ class TlsContexts:
         self.context()
 
     def context(self) -> ssl.SSLContext:
-        """The context for the next connection. Raises ConfigError, naming the option, when a file is of no use."""
+        """The context for the next connection. Raises ConfigError, naming the option, when a file is unusable."""
         if self._settings.context is not None:
             return self._settings.context
         seen = tuple(_stamp(store) for store in self._stores())

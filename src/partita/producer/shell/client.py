@@ -43,7 +43,7 @@ from partita.wording import Note
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from partita.producer.option_types import ProducerOptions
+    from partita.option_types import ProducerOptions
 
 CLOSE_TIMEOUT_SECONDS = 30.0
 WITHOUT_BROKER_SECONDS = 3.0

@@ -388,7 +388,6 @@ class Transactions:
         self._refused_code(ask, code, now_ms, f"{topic}-{partition}")
 
     def _refused_code(self, ask: Ask, code: int, now_ms: int, where: str = "") -> None:
-        """Handle a refusal of the coordinator by the table."""
         known = ErrorCode(code)
         text = f"{ask.api} of transactional id {self.transactional_id!r}{f', {where}' if where else ''}"
         operation, names = self._right(known, ask, where)

@@ -28,7 +28,7 @@ _SHAPE = "allow|deny PRINCIPAL OPERATIONS RESOURCE [NAME] [from HOST]"
 
 
 class AclTextError(ValueError):
-    """The line says no ACL; the message says what is wrong with it."""
+    """The line is no ACL; the message says what is wrong with it."""
 
 
 def acls_of(line: str) -> list[AclBinding]:

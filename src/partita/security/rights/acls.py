@@ -5,9 +5,12 @@ Codes are those of the wire. Mirrors AclBinding, ResourcePatternFilter and Acces
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from enum import IntEnum
+from functools import lru_cache
+from ipaddress import IPv4Network, IPv6Network, ip_network
 from typing import TypeAlias
 
 from partita.security.rights.operations import CLUSTER_NAME as CLUSTER_NAME
@@ -61,7 +64,7 @@ Key: TypeAlias = tuple[int, str, int, str, str, int, int]
 
 @dataclass(frozen=True, slots=True)
 class AclBinding:
-    """One ACL. `principal` is written `User:alice`, `host` is an address as text or `*`."""
+    """One ACL. `principal` is written `User:alice`, `host` is an address as text, a network or `*`."""
 
     resource_type: ResourceType
     resource_name: str
@@ -135,8 +138,20 @@ class AclFilter:
         return (acl for acl in acls if self.selects(acl))
 
 
+@lru_cache(1024)
+def network_of(host: str) -> IPv4Network | IPv6Network | None:
+    """The network that an ACL's host names by address and length, `10.1.0.0/16`; None for any other host."""
+    # A mask instead of the length is none, as in Kafka.
+    if not re.fullmatch(r"[^/]+/[0-9]{1,3}", host):
+        return None
+    try:
+        return ip_network(host, strict=False)
+    except ValueError:
+        return None
+
+
 def problem_of(
-    resource_type: int, name: str, pattern_type: int, principal: str, operation: int, permission: int
+    resource_type: int, name: str, pattern_type: int, principal: str, host: str, operation: int, permission: int
 ) -> str | None:
     """Why these fields make no ACL, in Kafka's words where Kafka has words; None when they do. (security.md 14)
 
@@ -163,6 +178,10 @@ def problem_of(
             f"Could not parse principal from `{principal}` (no colon is present separating the principal type from "
             "the principal name)"
         )
+    if not host:
+        return "Host pattern cannot be null or empty"
+    if "/" in host and network_of(host) is None:
+        return f"Invalid CIDR notation '{host}': it needs an address and a length, such as 10.1.0.0/16"
     return None
 
 
@@ -185,7 +204,7 @@ def filter_problem(resource_type: int, pattern_type: int, operation: int, permis
 
 
 def key_of(acl: AclBinding) -> str:
-    """A text that no other ACL has: its name in the catalogue."""
+    """Return a text that no other ACL has: its name in the catalogue."""
     return (
         f"{int(acl.resource_type)} {int(acl.pattern_type)} {int(acl.operation)} {int(acl.permission)} "
         f"{len(acl.resource_name)} {acl.resource_name} {len(acl.principal)} {acl.principal} {acl.host}"

@@ -1,4 +1,4 @@
-"""Decides about operations of principals. Mirrors StandardAuthorizer of Apache Kafka 4.3.1. (security.md 13)
+"""Decides about operations of principals. Mirrors StandardAuthorizer of Apache Kafka 4.4.0. (security.md 13)
 
 A DENY that applies beats every ALLOW. ACLs are found by name, prefix and principal, so a decision costs the same for
 ten ACLs as for ten thousand; decisions are remembered until an ACL changes.
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from ipaddress import IPv6Address
+from ipaddress import IPv6Address, ip_address
 from typing import TypeAlias
 
 from partita.security.rights.acls import (
@@ -21,6 +21,7 @@ from partita.security.rights.acls import (
     PatternType,
     Permission,
     ResourceType,
+    network_of,
 )
 
 DECISIONS_MAX = 65_536
@@ -89,6 +90,23 @@ def spellings(host: str) -> tuple[str, ...]:
     except ValueError:
         return (host,)
     return (host, ":".join(f"{int(part, 16):x}" for part in parts))
+
+
+class _Hosts:
+    """One host, to be looked for in ACLs."""
+
+    def __init__(self, host: str) -> None:
+        self._texts = (WILDCARD, *spellings(host))
+        self._host = host.partition("%")[0]
+
+    def __contains__(self, named: str) -> bool:
+        if named in self._texts:
+            return True
+        network = network_of(named)
+        try:
+            return network is not None and ip_address(self._host) in network
+        except ValueError:
+            return False
 
 
 class _Patterns:
@@ -198,7 +216,7 @@ class Authorizer:
     def _decide(self, principal: str, host: str, operation: int, resource_type: int, name: str) -> Decision:
         if principal in self.super_users:
             return _SUPER_USER
-        hosts = (WILDCARD, *spellings(host))
+        hosts = _Hosts(host)
         implied = _IMPLIED_BY.get(operation, frozenset())
         allowing: AclBinding | None = None
         is_spoken_of = False
@@ -233,7 +251,7 @@ class Authorizer:
         return known
 
     def _decide_some(self, principal: str, host: str, operation: int, resource_type: int) -> bool:
-        hosts = (WILDCARD, *spellings(host))
+        hosts = _Hosts(host)
         of_permission: Mapping[Permission, list[AclBinding]] = {Permission.DENY: [], Permission.ALLOW: []}
         for acl in self._patterns[resource_type].about(principal):
             if acl.host in hosts and acl.operation in (operation, Operation.ALL):

@@ -11,14 +11,7 @@ from collections.abc import Callable, Mapping
 from typing import NamedTuple, assert_never
 
 from partita.protocol.error_codes import ErrorCode
-from partita.share.coordinator.log_records import (
-    Record,
-    Update,
-    read_record,
-    snapshot_of,
-    tombstone_of,
-    update_of,
-)
+from partita.share.coordinator.log_records import Record, Update, read_record, snapshot_of, tombstone_of, update_of
 from partita.share.coordinator.merging import merged
 from partita.share.coordinator.model import KEEP_START, UNKNOWN_COUNT, ShareKey, ShareState
 from partita.share.coordinator.prune import PrunePoint
@@ -69,7 +62,7 @@ class ShareCoordinator:
 
     @property
     def states(self) -> Mapping[ShareKey, ShareState]:
-        """What is stored; read only."""
+        """The stored states; read only."""
         return self._states
 
     @property

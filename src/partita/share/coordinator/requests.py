@@ -21,7 +21,7 @@ class Initialize(NamedTuple):
 
 
 class Read(NamedTuple):
-    """What a leader asks when it begins to serve; its epoch fences older leaders from now on."""
+    """Request of a leader that begins to serve; its epoch fences older leaders from now on."""
 
     key: ShareKey
     leader_epoch: int

@@ -13,10 +13,12 @@ from partita.share.partition.model import (
     ACQUIRED,
     AFTER,
     ARCHIVED,
+    ARCHIVING,
     AVAILABLE,
     Acknowledgement,
     AcknowledgeType,
     InFlightBatch,
+    Letter,
     Limits,
     RecordState,
     Run,
@@ -45,6 +47,7 @@ class Transitions:
         self._renewed: list[Run] = []
         self.batches: list[StateBatch] = []
         """The states to be stored, in the order of the verdicts."""
+        self.letters: list[Letter] = []
 
     def acknowledge(self, verdicts: Sequence[Acknowledgement], renewed_until_ms: int) -> None:
         """Start the transitions of all verdicts. Raises Refused; then none has been started."""
@@ -105,15 +108,19 @@ class Transitions:
             raise Refused(ErrorCode.INVALID_RECORD_STATE)
         if is_renewal:
             self._renewed.append(run)
+        elif kind == AcknowledgeType.REJECT:
+            self._start(run, self._limits.given_up, is_rejected=True)
         else:
             self._start(run, AFTER[AcknowledgeType(kind)])
 
-    def _start(self, run: Run, state: RecordState) -> None:
+    def _start(self, run: Run, state: RecordState, *, is_rejected: bool = False) -> None:
         run.target, run.write = (
             given_back(self._flight, self._limits, run) if state is AVAILABLE else state,
             self._number,
         )
         self.batches.append(StateBatch(run.first, run.last, run.target, run.delivery_count))
+        if run.target is ARCHIVING:
+            self.letters.append(Letter(run.first, run.last, run.delivery_count, is_rejected))
 
     def _undo(self) -> None:
         for batch in self._touched:
@@ -121,6 +128,7 @@ class Transitions:
                 if run.write == self._number:
                     run.target, run.write = None, 0
         self.batches.clear()
+        self.letters.clear()
         self._join()
 
     def _join(self) -> None:
@@ -129,9 +137,10 @@ class Transitions:
 
 
 def given_back(flight: Flight, limits: Limits, run: Run) -> RecordState:
-    """The state of records that are taken back: archived if they were given too often, or lie below the start."""
-    is_over = run.delivery_count >= limits.delivery_count or run.last < flight.start
-    return ARCHIVED if is_over else AVAILABLE
+    """The state of records that are taken back: given up if they were given too often, archived below the start."""
+    if run.last < flight.start:
+        return ARCHIVED
+    return limits.given_up if run.delivery_count >= limits.delivery_count else AVAILABLE
 
 
 def pieces(verdict: Acknowledgement, first: int, last: int) -> list[tuple[int, int, int]]:

@@ -1,8 +1,11 @@
 """Acquiring: which records of a fetch a member gets. (Kafka: SharePartition.acquire.)
 
-What is in flight and available is given again, batch by batch; what was never acquired follows. Whole log batches are
-acquired, or exactly as many records as were asked for. Records that were given in vain several times come in ever
+What is in flight and available is delivered again, batch by batch; what was never acquired follows. Whole log batches
+are acquired, or exactly as many records as were asked for. Records that were given in vain several times come in ever
 smaller pieces, in the end alone, so that one bad record does not spoil the others.
+
+Deviation: Partita never gives a record below the start of a share partition, where Kafka 4.4.0 acquires the whole of a
+log batch that begins below it if the state was loaded with a gap there.
 """
 
 from __future__ import annotations
@@ -12,16 +15,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from partita.share.partition.flight import Flight
-from partita.share.partition.model import (
-    ACQUIRED,
-    ARCHIVED,
-    AVAILABLE,
-    Acquired,
-    InFlightBatch,
-    Limits,
-    LogBatch,
-    Run,
-)
+from partita.share.partition.model import ACQUIRED, ARCHIVED, AVAILABLE, Acquired, InFlightBatch, Limits, LogBatch, Run
 
 
 class Wish(NamedTuple):
@@ -59,7 +53,9 @@ class Acquiring:
             return []
         again = self._flight.between(self._first, self._last)
         if not again:
-            self._take_new(self._read[0].first, self._read[-1].last)
+            # A log batch may begin below the start. Kafka forgets that here, and gives again what is done with.
+            first = self._first if self._flight.gap_start is None else max(self._first, self._flight.start)
+            self._take_new(first, self._read[-1].last)
         elif self._give_again(again) and self._taken < self._most and again[-1].last < self._last:
             self._take_new(again[-1].last + 1, self._last)
         if self._found:

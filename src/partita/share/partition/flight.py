@@ -8,15 +8,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 
-from partita.share.partition.model import (
-    ARCHIVED,
-    AVAILABLE,
-    COMPLETED,
-    InFlightBatch,
-    RecordState,
-    Run,
-    Stored,
-)
+from partita.share.partition.model import ARCHIVED, AVAILABLE, COMPLETED, InFlightBatch, RecordState, Run, Stored
 
 
 class Flight:
@@ -81,7 +73,7 @@ class Flight:
 
     @property
     def next_offset(self) -> int:
-        """Where the next fetch begins: what can be given again, a gap, else what was never acquired."""
+        """The start of the next fetch: a record that can be given again, a gap, else the first never acquired."""
         if self.is_behind:
             return self.end
         gap = self.gap_start

@@ -7,16 +7,21 @@ InFlightBatch, which keeps one object for each offset once a part of it differs.
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
+from collections.abc import Sequence
 from enum import IntEnum
 from typing import NamedTuple
 
 
 class RecordState(IntEnum):
-    """The state of a record, with its number in the share coordinator's log."""
+    """The state of a record, with its number in the share coordinator's log.
+
+    ARCHIVING: given up, and on its way to the dead letters of the group. (4.4.0)
+    """
 
     AVAILABLE = 0
     ACQUIRED = 1
     ACKNOWLEDGED = 2
+    ARCHIVING = 3
     ARCHIVED = 4
 
 
@@ -30,7 +35,7 @@ class AcknowledgeType(IntEnum):
     RENEW = 4
 
 
-AVAILABLE, ACQUIRED, ACKNOWLEDGED, ARCHIVED = RecordState
+AVAILABLE, ACQUIRED, ACKNOWLEDGED, ARCHIVING, ARCHIVED = RecordState
 COMPLETED = frozenset({ACKNOWLEDGED, ARCHIVED})
 AFTER = {
     AcknowledgeType.GAP: ARCHIVED,
@@ -39,6 +44,19 @@ AFTER = {
     AcknowledgeType.REJECT: ARCHIVED,
 }
 """The state that each verdict leads to; a renewal keeps the record acquired."""
+MOVES = {
+    AVAILABLE: {ACQUIRED: "a member gets it", ARCHIVED: "an aborted transaction, or no longer in the log"},
+    ACQUIRED: {
+        AVAILABLE: "release; its lock or the member's session ends",
+        ACKNOWLEDGED: "accept",
+        ARCHIVED: "reject; gap; given back at the delivery limit",
+        ARCHIVING: "the same, in a group with dead letters",
+    },
+    ACKNOWLEDGED: {},
+    ARCHIVING: {ARCHIVED: "its dead letter is written, or cannot be"},
+    ARCHIVED: {},
+}
+"""Every move between states, and what leads to it."""
 
 
 class Limits(NamedTuple):
@@ -48,6 +66,12 @@ class Limits(NamedTuple):
     record_locks: int = 2000
     lock_ms: int = 30_000
     renews: bool = True
+    has_dead_letters: bool = False
+
+    @property
+    def given_up(self) -> RecordState:
+        """The state of a record that is rejected, or was given too often."""
+        return ARCHIVING if self.has_dead_letters else ARCHIVED
 
 
 class LogBatch(NamedTuple):
@@ -83,6 +107,16 @@ class StateBatch(NamedTuple):
     delivery_count: int
 
 
+class Letter(NamedTuple):
+    """Records that are given up, for the dead letters of the group."""
+
+    first: int
+    last: int
+    delivery_count: int
+    is_rejected: bool
+    """Rejected by a member, not given too often."""
+
+
 class Write(NamedTuple):
     """State to be stored; `number` names it when its outcome is known."""
 
@@ -90,6 +124,8 @@ class Write(NamedTuple):
     start: int
     completed: int
     batches: list[StateBatch]
+    letters: Sequence[Letter] = ()
+    """Dead letters to be written once the state is stored."""
 
 
 class Stored(NamedTuple):
@@ -121,6 +157,7 @@ class Run:
 
     def become(self, state: RecordState) -> None:
         """Take a state in which no member holds the records."""
+        assert state is self.state or state in MOVES[self.state], f"{self.state.name} does not become {state.name}"
         self.state, self.member, self.deadline_ms = state, "", 0
         self.target, self.write = None, 0
 

@@ -17,8 +17,11 @@ from partita.share.partition.acquiring import Acquiring, Wish
 from partita.share.partition.flight import Flight
 from partita.share.partition.model import (
     ACQUIRED,
+    ARCHIVED,
+    ARCHIVING,
     Acknowledgement,
     Acquired,
+    Letter,
     Limits,
     LogBatch,
     Run,
@@ -41,7 +44,7 @@ class SharePartition:
 
     @property
     def next_fetch_offset(self) -> int:
-        """Where the next fetch begins."""
+        """The start offset of the next fetch."""
         return self.flight.next_offset
 
     @property
@@ -91,6 +94,7 @@ class SharePartition:
         self.next_deadline_ms = None
         limits, flight = self._limits(), self.flight
         batches: list[StateBatch] = []
+        letters: list[Letter] = []
         for batch in flight.batches:
             if any(_is_due(run, now_ms) for run in batch.runs):
                 flight.cut_at_start(batch)
@@ -98,14 +102,46 @@ class SharePartition:
                 if _is_due(run, now_ms):
                     run.become(given_back(flight, limits, run))
                     batches.append(StateBatch(run.first, run.last, run.state, run.delivery_count))
-                elif run.state is ACQUIRED:
+                    if run.state is ARCHIVING:
+                        letters.append(Letter(run.first, run.last, run.delivery_count, is_rejected=False))
+                elif run.state is ACQUIRED and run.target is None:
                     self._lock_until(run.deadline_ms)
             batch.join()
         if not batches:
             return None
-        write = Write(self._next_number(), flight.start, flight.completed, batches)
+        write = Write(self._next_number(), flight.start, flight.completed, batches, letters)
         flight.advance()
         return write
+
+    def dead_letters(self) -> list[Letter]:
+        """The records that were on their way to the dead letters when the state was stored that this began with."""
+        limit = self._limits().delivery_count
+        return [
+            Letter(run.first, run.last, run.delivery_count, is_rejected=run.delivery_count < limit)
+            for batch in self.flight.batches
+            for run in batch.runs
+            if run.state is ARCHIVING
+        ]
+
+    def is_given_up(self, letter: Letter) -> bool:
+        """Whether any of its records still waits for its letter."""
+        return any(
+            run.state is ARCHIVING
+            for batch in self.flight.between(letter.first, letter.last)
+            for run in batch.runs_in(letter.first, letter.last)
+        )
+
+    def archive(self, letters: Sequence[Letter]) -> Write | None:
+        """The dead letters are written, or cannot be: begin to archive their records; return the state to store."""
+        number, batches = self._next_number(), list[StateBatch]()
+        for letter in letters:
+            for batch in self.flight.between(letter.first, letter.last):
+                for run in batch.cut(letter.first, letter.last):
+                    if run.state is ARCHIVING and run.target is None:
+                        run.target, run.write = ARCHIVED, number
+                        batches.append(StateBatch(run.first, run.last, ARCHIVED, run.delivery_count))
+                batch.join()
+        return Write(number, self.flight.start, self.flight.completed, batches) if batches else None
 
     def stored(self, write: Write) -> None:
         """The write has succeeded: its transitions are complete, and the start moves past what is done with."""
@@ -117,13 +153,22 @@ class SharePartition:
         self.flight.advance()
 
     def refused(self, write: Write) -> None:
-        """The write has failed: records are held as before; `expire` takes back those whose lock has ended."""
+        """The write has failed: records are held as before; `expire` takes back those whose lock has ended.
+
+        Records whose dead letters are written are archived all the same; after a load they are written again.
+        """
+        is_archived = False
         for batch in self.flight.batches:
             for run in batch.runs:
-                if run.write == write.number:
+                if run.write == write.number and run.state is ARCHIVING:
+                    run.become(ARCHIVED)
+                    is_archived = True
+                elif run.write == write.number:
                     run.target, run.write = None, 0
                     self._lock_until(run.deadline_ms)
             batch.join()
+        if is_archived:
+            self.flight.advance()
 
     def log_start_moved(self, offset: int) -> None:
         """The log starts at this offset now."""
@@ -135,7 +180,9 @@ class SharePartition:
     def _write(self, transitions: Transitions) -> Write | None:
         if not transitions.batches:
             return None
-        return Write(self._writes, self.flight.start, self.flight.completed, transitions.batches)
+        return Write(
+            self._writes, self.flight.start, self.flight.completed, transitions.batches, tuple(transitions.letters)
+        )
 
     def _next_number(self) -> int:
         self._writes += 1

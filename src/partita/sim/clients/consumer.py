@@ -33,6 +33,8 @@ class Wire:
 class SimConsumer:
     """One life of one consumer process. `on_end` hears when it stops by itself."""
 
+    application_class: type[Application] = Application
+
     def __init__(
         self, world: World, network: Network, watch: Watch, name: str, habits: Habits, max_versions: dict[int, int]
     ) -> None:
@@ -52,7 +54,7 @@ class SimConsumer:
         self._due_ms = FOREVER
         self._armed_ms = FOREVER
         self._wait = Wait(0)
-        self.application = Application(
+        self.application = self.application_class(
             world, watch, name=name, habits=habits, core=self.core, step=self._step, send=self._send
         )
         self._app = self.application.run()

@@ -23,7 +23,7 @@ class Progress:
         self.beyond: dict[int, None] = {}
 
     def add(self, offset: int) -> None:
-        """One more offset was processed."""
+        """Note a processed offset."""
         if offset >= self.upto:
             self.beyond[offset] = None
         while self.upto in self.beyond:

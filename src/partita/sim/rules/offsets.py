@@ -13,13 +13,7 @@ from typing import NamedTuple
 
 from partita.group.contract import Record
 from partita.group.coordinator import GroupCoordinator
-from partita.group.records.log_records import (
-    NO_EXPIRY,
-    OFFSET_KEY,
-    kind_of,
-    read_offset_key,
-    read_offset_value,
-)
+from partita.group.records.log_records import NO_EXPIRY, OFFSET_KEY, kind_of, read_offset_key, read_offset_value
 from partita.group.requests import DeleteGroup, FetchOffsets
 from partita.protocol.error_codes import ErrorCode
 from partita.protocol.messages.delete_groups import DeletableGroupResult

@@ -16,7 +16,7 @@ from partita.group.coordinator import GroupCoordinator
 from partita.group.records.consumer_group import ConsumerGroup, Partition
 from partita.group.records.consumer_log import ASSIGNMENT_KEY
 from partita.group.records.log_records import kind_of
-from partita.group.state.shard import TopicImage, Topics
+from partita.group.state.topics import TopicImage, Topics
 from partita.protocol.error_codes import ErrorCode
 from partita.protocol.messages.consumer_group_heartbeat import (
     ConsumerGroupHeartbeatRequest,
@@ -61,7 +61,7 @@ class ShareRules:
     # What members say and hear
 
     def before(self, asked: Asked) -> None:
-        """The broker is about to decide a request: what a member claims is all that it has."""
+        """Note what a member claims in a request before the broker decides it: that is all that it has."""
         wire = asked.wire
         if isinstance(wire, ConsumerGroupHeartbeatRequest) and wire.group_id == self.group_id:
             if wire.member_epoch == 0:
@@ -135,7 +135,7 @@ class ShareRules:
         self._target = (group.assignment_epoch, group.assigned_ms)
 
     def _upgraded(self, group: ConsumerGroup) -> None:
-        """Members of a classic group go on with what their newest generation gave them; what was before, is lost."""
+        """Members of a classic group keep what their newest generation gave them and lose anything older."""
         self._was_classic = False
         for member_id, member in group.members.items():
             if member_id in self._may_own:
@@ -144,7 +144,7 @@ class ShareRules:
     def _check_target(self, group: ConsumerGroup, wall_ms: int) -> None:
         epoch, computed_ms = self._target
         self._steps.clear()
-        is_early = group.assigned_ms and computed_ms and wall_ms - computed_ms < self._interval_ms
+        is_early = group.assigned_ms and computed_ms and 0 <= wall_ms - computed_ms < self._interval_ms
         must(not is_early, "N12", f"a target {wall_ms - computed_ms} ms after that of epoch {epoch}")
         owner: dict[Partition, str] = {}
         for member_id, target in group.targets.items():

@@ -1,4 +1,4 @@
-"""Where broker and clients report to: hands every event to the rules that judge it, and writes the history."""
+"""Receives the reports of broker and clients, hands each event to the rules that judge it, and writes the history."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from partita.group.coordinator import GroupCoordinator
 from partita.group.records.consumer_group import ConsumerGroup
 from partita.group.records.hard_state import HardState
 from partita.group.state.model import Group
+from partita.group.state.topics import TopicImage
 from partita.protocol.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
 from partita.protocol.messages.join_group import JoinGroupResponse
 from partita.protocol.messages.metadata import MetadataResponse
@@ -108,6 +109,10 @@ class Watch:
         self._counts: dict[str, dict[str, int]] = {}
         """Of each client, the partitions of topics by its own metadata."""
 
+    def sees(self, image: TopicImage) -> None:
+        """A life of the broker begins, whose topics these are."""
+        self.shares.image = image
+
     @property
     def group(self) -> Group | None:
         """The group as the coordinator has it now."""
@@ -197,6 +202,14 @@ class Watch:
         else:
             self.shares.appended(records)
         self.offsets.appended(records, coordinator, self._world.now.wall_ms, cause)
+
+    def topic_deleted(self, name: str) -> int:
+        """A topic is deleted; return the number of this deletion."""
+        return self.offsets.topic_deleted(name)
+
+    def topic_forgotten(self, name: str, number: int) -> None:
+        """The offsets of a deleted topic are durably gone."""
+        self.offsets.topic_forgotten(name, number)
 
     def waking(self, coordinator: GroupCoordinator) -> None:
         """The broker is about to do what is due."""

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from partita.broker.storage.data_dir import MemoryStore
+from partita.broker.storage.memory_store import MemoryStore
 from partita.log.log_config import Durability
 from partita.log.storage import MemoryFile, MemoryStorage, StorageFull
 from partita.protocol.primitives import Buffer

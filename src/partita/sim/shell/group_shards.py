@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Collection, Mapping
 from functools import partial
-from typing import Any
+from typing import Any, Protocol
 
 from partita.assignors.interface import Assignor
 from partita.broker.groups.coordinators import Coordinators
@@ -18,17 +18,19 @@ from partita.broker.nodes import Cluster
 from partita.broker.shard_life import State
 from partita.broker.topics.catalogue import Partition
 from partita.group.config import GroupConfig
-from partita.group.contract import NO_HANDOVER, GroupRequest, Handover, Job, Step, Token
+from partita.group.contract import NO_HANDOVER, GroupRequest, Handover, Job, Record, Step, Token
 from partita.group.coordinator import GroupCoordinator
 from partita.group.notes import Note
 from partita.group.offsets.clamp import Beyond
 from partita.group.requests import FetchOffsets
+from partita.group.state.topics import TopicImage
+from partita.group.state.topology import Fit
 from partita.now import Now
 from partita.protocol.messages.heartbeat import HeartbeatRequest
 from partita.protocol.messages.offset_commit import OffsetCommitRequest
 from partita.protocol.primitives import Message, Structure
 from partita.records.header import iter_batches
-from partita.sim.rules.watch import Watch
+from partita.sim.rules.watch import LogRules
 from partita.sim.world.asked import Asked
 from partita.sim.world.world import World
 
@@ -36,11 +38,56 @@ _READ_BYTES = 1 << 24
 _CHANGE_NO_MEMBERS = (HeartbeatRequest, OffsetCommitRequest, FetchOffsets)
 
 
+class Rules(Protocol):
+    """The rules of a simulation of groups (`partita.sim.rules.watch.Watch`, `partita.sim.streams.watch.Watch`)."""
+
+    log: LogRules
+
+    def sees(self, image: TopicImage) -> None:
+        """A life of the broker begins, whose topics these are."""
+
+    def before(self, asked: Asked, coordinator: GroupCoordinator) -> None:
+        """The broker is about to decide a group request."""
+
+    def after(self, asked: Asked, coordinator: GroupCoordinator, step: Step) -> None:
+        """The broker has decided a group request."""
+
+    def answered(self, asked: Asked, response: Structure) -> None:
+        """The broker has answered a request."""
+
+    def appended(self, records: tuple[Record, ...], coordinator: GroupCoordinator, cause: Asked | str | None) -> None:
+        """Records were decided, to be appended: for a request, a deleted topic, or because something was due."""
+
+    def waking(self, coordinator: GroupCoordinator) -> None:
+        """The broker is about to do what is due."""
+
+    def did_what_was_due(self, coordinator: GroupCoordinator, step: Step) -> None:
+        """The broker has done what was due."""
+
+    def stepped(self, coordinator: GroupCoordinator) -> None:
+        """The broker is between two steps."""
+
+    def crashing(self, coordinator: GroupCoordinator, *, all_durable: bool, is_loaded: bool) -> None:
+        """The process of the broker dies now."""
+
+    def loaded(self, coordinator: GroupCoordinator, batches: list[bytes], *, is_orderly: bool) -> None:
+        """A coordinator has replayed the log; `is_orderly`: the one before was unloaded in order."""
+
+    def dropped(self) -> None:
+        """A shard is over: every request that waited for it has its answer."""
+
+    def topic_deleted(self, name: str) -> int:
+        """A topic is deleted; return the number of this deletion."""
+
+    def topic_forgotten(self, name: str, number: int) -> None:
+        """The offsets of a deleted topic are durably gone."""
+
+
 class Recorder:
     """Shows the rules what the shards do, in every life of the broker. `solve_ms` is how long a job takes at most."""
 
     def __init__(
-        self, world: World, watch: Watch, config: GroupConfig, assignors: Mapping[str, Assignor], *, solve_ms: int
+        self, world: World, watch: Rules, config: GroupConfig, assignors: Mapping[str, Assignor], *, solve_ms: int
     ) -> None:
         self.world = world
         self.watch = watch
@@ -104,15 +151,14 @@ class Recorder:
                     offset = header.next_offset
 
     def deleted(self, name: str) -> None:
-        """A topic is deleted, or a new life of the broker finds that it was."""
-        if name not in self._deleted:
-            self.world.saw("*", "broker", f"topic {name} is deleted")
-            self._deleted[name] = self.watch.offsets.topic_deleted(name)
+        """A topic is deleted, perhaps again before the offsets of the last one with its name are forgotten."""
+        self.world.saw("*", "broker", f"topic {name} is deleted")
+        self._deleted[name] = self.watch.topic_deleted(name)
 
     def forgotten(self, name: str) -> None:
         """The offsets of a deleted topic are durably gone."""
         if name in self._deleted:
-            self.judge(self.watch.offsets.topic_forgotten, name, self._deleted.pop(name))
+            self.judge(self.watch.topic_forgotten, name, self._deleted.pop(name))
 
 
 class WatchedCoordinator(GroupCoordinator):
@@ -165,6 +211,11 @@ class WatchedCoordinator(GroupCoordinator):
         recorder.judge(recorder.watch.loaded, self, batches, is_orderly=clean)
         return recorder.decided(step, self)
 
+    def streams_fit(self, group_id: str) -> tuple[Fit | None, bool]:
+        """How a streams group's topology fits the topics, and whether these are still the same."""
+        soft = self._state.streams.get(group_id)
+        return (None, False) if soft is None else (soft.fit, soft.seen_version == self._state.topics.version)
+
 
 class WatchedRunner(ShardRunner):
     """Reports loads and ends of a shard."""
@@ -196,22 +247,25 @@ class WatchedCoordinators(Coordinators):
 
     def __init__(self, cluster: Cluster, recorder: Recorder, states: Callable[[Message], Awaitable[object]]) -> None:
         self._recorder = recorder
+        self._is_made = False
         super().__init__(cluster, recorder.assignors, states)
+        self._is_made = True
         self._consumer_groups = self._consumer_groups._replace(jobs=_Jobs(recorder, cluster))
         self.new_runner = partial(WatchedRunner, recorder=recorder)
-        recorder.watch.shares.image = self._consumer_groups.topics
+        recorder.watch.sees(self._consumer_groups.topics)
 
     def new_member_id(self, prefix: str) -> str:
         """A member id from the seed."""
         bits = self._recorder.world.dice.bits
         return f"{prefix}-{bits(32):08x}{bits(32):08x}"
 
-    def _read_config(self) -> GroupConfig:
+    def read_settings(self) -> GroupConfig:
+        """The settings of the plan."""
         return self._recorder.config
 
     def topics_deleted(self, names: Collection[str]) -> None:
-        """Forget the offsets of these topics."""
-        for name in names:
+        """Forget the offsets of these topics; a new life of the broker begins with those of the last one."""
+        for name in names if self._is_made else ():
             self._recorder.deleted(name)
         super().topics_deleted(names)
 

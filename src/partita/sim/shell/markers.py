@@ -48,7 +48,7 @@ class Markers:
         self._ask, transactions.ask = transactions.ask, self.ask  # type: ignore[method-assign]  # the seam of verdicts
 
     def heal(self) -> None:
-        """Nothing goes wrong from now on."""
+        """End the faults."""
         self.delay_ms, self.loss = 0, 0.0
 
     def ask(self, request: Request, node_id: int | None = None) -> Outcome | Future[Outcome]:

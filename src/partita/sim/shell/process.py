@@ -17,7 +17,8 @@ from partita.broker.api.services import Services
 from partita.broker.config import BrokerConfig
 from partita.broker.nodes import Cluster
 from partita.broker.options import Value
-from partita.broker.requests.dispatch import Dispatcher, Exchange
+from partita.broker.requests.dispatch import Dispatcher, Exchange, Interceptor
+from partita.broker.topics.catalogue import OFFSETS_TOPIC, TRANSACTION_TOPIC
 from partita.broker.wire.contract import Answerer, Chunks, Parked
 from partita.broker.wire.listeners import PLAINTEXT, Endpoint
 from partita.broker.wire.memo import Memo
@@ -45,6 +46,8 @@ class _Connection:
 
     def __init__(self, link: Link, answerer: Answerer, send: Callable[[Link, bytes], None]) -> None:
         self.client_host = "/127.0.0.1"
+        self.client_port = 0
+        self.software = ("", "")
         self.principal: KafkaPrincipal = ANONYMOUS
         self.is_lent = False
         self.recall = Memo(pause=_NoFaults()).recall(str(ANONYMOUS), self.client_host)
@@ -142,6 +145,8 @@ class Process:
         """Least and most virtual milliseconds of a sync; a life takes it at its start."""
         self.make_services: Callable[[Cluster], Services] = Services
         """Called in each new life."""
+        self.new_interceptor: Callable[[Services], Interceptor] = lambda services: _NoFaults()
+        """Called in each new life: what may see requests before their handlers do."""
         self.on_start: Callable[[], None] = lambda: None
         self.on_turn: Callable[[], None] = lambda: None
         self._connections: dict[Link, _Connection] = {}
@@ -166,18 +171,19 @@ class Process:
             self.cluster.catalogue.name_cluster("simulated")
         self.services.follow_topics()
         self.services.upkeep.start()
+        interceptor = self.new_interceptor(self.services)
         self._dispatchers: dict[int, Dispatcher] = {}
         for node in self.cluster.nodes.values():
             node.endpoints[PLAINTEXT] = Endpoint("sim", PORT + node.node_id)
             node.is_alive = True
-            self._dispatchers[node.node_id] = Dispatcher(self.services, node, PLAINTEXT, _NoFaults())
+            self._dispatchers[node.node_id] = Dispatcher(self.services, node, PLAINTEXT, interceptor)
         self.cluster.elect_for_orphans()
         self.cluster.is_running = self.is_up = True
         for name, (partitions, options) in self._topics.items():
             if self.cluster.catalogue.get(name) is None:
                 self.cluster.create_topic(name, partitions, 1, dict(options))
-        self.cluster.ensure_offsets_topic()
-        self.cluster.ensure_transaction_topic()
+        self.cluster.ensure_state_topic(OFFSETS_TOPIC)
+        self.cluster.ensure_state_topic(TRANSACTION_TOPIC)
         self.on_start()
         self.services.load_groups()
 

@@ -123,7 +123,7 @@ class Client:
         self.is_paused = True
 
     def resume(self) -> None:
-        """It goes on, not knowing that it stood still."""
+        """Continue, unaware of having been paused."""
         if self.is_paused:
             self.is_paused = False
             late, self._late = self._late, []
@@ -174,6 +174,11 @@ class Client:
     def any_node(self) -> int:
         """One of the cluster's nodes."""
         return self.world.dice.choice(self._nodes)
+
+    def link_to(self, node_id: int) -> Link | None:
+        """The connection to a node, if there is one."""
+        wire = self._wires.get(Way(node_id, 0))
+        return None if wire is None else wire.link
 
     def hang_up(self, node_id: int, lane: int) -> None:
         """Close a connection; what waits on it fails."""
@@ -269,7 +274,7 @@ class Client:
         self.post(self.any_node(), message, FIND_VERSION, end)
 
     def forget_coordinator(self, key: str, key_type: int) -> None:
-        """It has moved, or is not reached."""
+        """Forget the coordinator, which has moved or is not reached."""
         self._coordinators.pop((key, key_type), None)
 
     # Pieces of scripts

@@ -60,12 +60,12 @@ class SimConsumer:
             self.core.subscription.start_over(topic)
 
     def positions(self) -> dict[TopicPartition, int]:
-        """Where it stands in the partitions that it has, where that is known."""
+        """The known positions in its partitions."""
         assigned = self.core.subscription.assignment
         return {at: state.consumed[0] for at, state in assigned.items() if state.consumed is not None}
 
     def member(self) -> Member:
-        """Who it is in its group."""
+        """Its identity in the group."""
         given = self.core.group_metadata()
         return Member(given.group_id, given.generation_id, given.member_id)
 

@@ -91,11 +91,12 @@ def _copy(
                 producer.send("out", 0, copied)
         offsets = {source: TxnOffset(records[-1][0] + 1) for source, records in batch.items()}
         yield from producer.call(lambda of: of.send_offsets(offsets, member))
-        told.is_commit_asked = True
+        stage.ledger.ask_end(told, commit=True)
         yield from producer.call(Transactions.commit)
     except FatalTransactionError:
         raise
     except KafkaError:
+        stage.ledger.ask_end(told, commit=False)
         yield from producer.call(Transactions.abort)
         told.outcome = False
     else:

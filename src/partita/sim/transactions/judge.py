@@ -49,6 +49,8 @@ class Judge:
         self._judge_offsets()
 
     def _judge_told(self, told: Told) -> None:
+        if self._ledger.was_ended_by_another(told):
+            return
         lasting = [value for where, value in told.records if not self._is_lost(told, where)]
         found = [self._seen[value] for value in lasting]
         where = f"transaction {told.number} of {told.life}"
@@ -116,6 +118,9 @@ class Judge:
 
     def _judge_copies(self) -> None:
         """TI11: the output is the input, each record once, in order, up to the committed position."""
+        of_copiers = (told for told in self._ledger.transactions if any(where[0] == "out" for where, _ in told.records))
+        if any(map(self._ledger.was_ended_by_another, of_copiers)):
+            return
         copies = [_text(entry).partition("#")[0] for entry in self._committed.get(("out", 0), ())]
         offsets = self.offsets()
         plan = self._simulation.plan
@@ -184,13 +189,16 @@ class Judge:
             must(stored is not None and stored.offset == offset, "TI13", f"{group} {where}: {stored}, not {offset}")
             one = told.get((group, where, offset))
             if one is not None:
-                is_fine = one.outcome is not False and one.is_commit_asked
+                is_fine = (one.outcome is not False and one.is_commit_asked) or self._ledger.was_ended_by_another(one)
                 must(
                     is_fine, "TI1", f"{group} {where}: {offset} is of transaction {one.number}, which was not committed"
                 )
         for (group, where, _), one in told.items():
             must(
-                one.outcome is not True or (group, where) in wanted or self._is_lost(one, where),
+                one.outcome is not True
+                or (group, where) in wanted
+                or self._is_lost(one, where)
+                or self._ledger.was_ended_by_another(one),
                 "TI1",
                 f"{group} {where}: no offset of {one.number}",
             )

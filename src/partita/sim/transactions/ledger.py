@@ -27,6 +27,10 @@ class Told:
     outcome: bool | None = None
     """True: reported committed; False: reported aborted; None: no report."""
     is_commit_asked: bool = False
+    ends_before: int = 0
+    """How many ends the coordinator had decided when it began."""
+    ends_asked: int | None = None
+    """How many when its own end was first asked for."""
 
     @property
     def values(self) -> list[str]:
@@ -70,9 +74,27 @@ class Ledger:
     """Records without a transaction that were acknowledged."""
     bursts: list[Sent] = field(default_factory=list)
     """In the order they were sent in."""
+    ends: list[tuple[int, int]] = field(default_factory=list)
+    """Producer id and epoch of each end that the coordinator decided, in their order."""
+    unanswered: set[tuple[int, int]] = field(default_factory=set)
+    """Producer ids and epochs of which a request to end a transaction got no answer."""
 
     def begin(self, life: str, transactional_id: str) -> Told:
         """One more transaction."""
-        told = Told(len(self.transactions), life, transactional_id)
+        told = Told(len(self.transactions), life, transactional_id, ends_before=len(self.ends))
         self.transactions.append(told)
         return told
+
+    def ask_end(self, told: Told, *, commit: bool) -> None:
+        """The producer asks for the end of the transaction."""
+        told.is_commit_asked |= commit
+        if told.ends_asked is None:
+            told.ends_asked = len(self.ends)
+
+    def was_ended_by_another(self, told: Told) -> bool:
+        """Whether a request to end an earlier transaction of this epoch came late, and ended this one.
+
+        Before version 2 of transactions, which gives each of them an epoch of its own, no broker can tell. (KIP-890)
+        """
+        ends = self.ends[told.ends_before : told.ends_asked]
+        return told.producer in self.unanswered and told.producer in ends

@@ -5,11 +5,7 @@ from __future__ import annotations
 from partita.protocol.error_codes import ErrorCode
 from partita.protocol.messages.create_partitions import CreatePartitionsRequest, CreatePartitionsTopic
 from partita.protocol.messages.create_topics import CreatableTopic, CreateTopicsRequest
-from partita.protocol.messages.delete_records import (
-    DeleteRecordsPartition,
-    DeleteRecordsRequest,
-    DeleteRecordsTopic,
-)
+from partita.protocol.messages.delete_records import DeleteRecordsPartition, DeleteRecordsRequest, DeleteRecordsTopic
 from partita.protocol.messages.delete_topics import DeleteTopicsRequest
 from partita.protocol.messages.write_txn_markers import (
     WritableTxnMarker,
@@ -87,15 +83,15 @@ class Mischief(Faults[Client]):
             self._saw(f"crash the broker for {ms} ms, {lost} bytes are lost")
 
     def move_states(self) -> None:
-        """Another node coordinates the transactions."""
+        """Let another node coordinate the transactions."""
         self._move(STATE_TOPIC, 0)
 
     def move_offsets(self) -> None:
-        """Another node coordinates the groups."""
+        """Let another node coordinate the groups."""
         self._move(OFFSETS_TOPIC, 0)
 
     def move_data(self) -> None:
-        """Another node leads a data partition."""
+        """Let another node lead a data partition."""
         stage = self._simulation.stage
         self._move(*self._world.dice.choice((*stage.data, *stage.inputs, ("out", 0), *STRICT)))
 
@@ -110,7 +106,7 @@ class Mischief(Faults[Client]):
         self._process.enter(move)
 
     def refuse_append(self) -> None:
-        """The next record of the state topic is refused."""
+        """Have the next record of the state topic refused."""
         runner = self._process.services.transactions().runners.get(0) if self._process.is_up else None
         if runner is not None:
             runner.refuse_next_append = self._world.dice.choice(_REFUSALS)
@@ -157,7 +153,7 @@ class Mischief(Faults[Client]):
     # Kinds: administrators
 
     def delete_records(self) -> None:
-        """Records go, also those of open transactions."""
+        """Delete records, also those of open transactions."""
 
         def delete() -> None:
             topic, index = self._world.dice.choice(self._simulation.stage.growing)

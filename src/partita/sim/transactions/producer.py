@@ -133,6 +133,8 @@ class SimProducer:
 
         def end(slot: Slot) -> None:
             if slot.error is not None:
+                if isinstance(ask.message, EndTxnRequest):
+                    self._on_answer(self, ask.message, None)
                 self._report_failure(ask, slot.error)
                 return
             if isinstance(ask.message, InitProducerIdRequest | EndTxnRequest) and not slot.response.error_code:

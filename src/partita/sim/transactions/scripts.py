@@ -11,11 +11,7 @@ from partita.producer.transactions.calls import Member, TxnOffset
 from partita.producer.transactions.core import Transactions
 from partita.protocol.error_codes import ErrorCode
 from partita.protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic, PartitionData
-from partita.protocol.messages.offset_fetch import (
-    OffsetFetchRequest,
-    OffsetFetchRequestGroup,
-    OffsetFetchRequestTopics,
-)
+from partita.protocol.messages.offset_fetch import OffsetFetchRequest, OffsetFetchRequestGroup, OffsetFetchRequestTopics
 from partita.records.fetched_batches import FetchedBatches, FetchedRecords
 from partita.sim.rules.rule import must
 from partita.sim.transactions.bursts import send_bursts
@@ -76,11 +72,12 @@ def _transaction(stage: Stage, client: Client, producer: SimProducer, transactio
         if end < 5:
             yield client.pause_for(int(stage.plan.transaction_ms * dice.uniform(0.9, 2.5)))
         if end < 70:
-            told.is_commit_asked = True
+            stage.ledger.ask_end(told, commit=True)
             yield from producer.call(Transactions.commit)
             told.outcome = True
             stage.world.saw("c", client.name, f"transaction {told.number} is committed")
         elif end < 92:
+            stage.ledger.ask_end(told, commit=False)
             yield from producer.call(Transactions.abort)
             told.outcome = False
             stage.world.saw("c", client.name, f"transaction {told.number} is aborted")
@@ -91,6 +88,7 @@ def _transaction(stage: Stage, client: Client, producer: SimProducer, transactio
     except FatalTransactionError:
         raise
     except KafkaError:
+        stage.ledger.ask_end(told, commit=False)
         yield from producer.call(Transactions.abort)
         told.outcome = False
         stage.world.saw("c", client.name, f"transaction {told.number} is aborted after an error")
@@ -235,7 +233,7 @@ def write_once(stage: Stage, client: Client, transactional_id: str) -> Script:
         for place, where in enumerate(stage.data):
             told.records.append((where, f"{told.number}.{place}"))
             producer.send(*where, f"{told.number}.{place}", key="fresh")
-        told.is_commit_asked = True
+        stage.ledger.ask_end(told, commit=True)
         yield from producer.call(Transactions.commit)
         told.outcome = True
     except KafkaError as error:

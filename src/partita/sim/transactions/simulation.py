@@ -142,7 +142,7 @@ class Simulation:
             self.start(seat)
 
     def heal(self) -> None:
-        """From now on nothing goes wrong any more."""
+        """End the faults."""
         self.world.saw("!", "fault", "everything is healed")
         self.network.heal()
         self.markers.heal()

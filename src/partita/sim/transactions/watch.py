@@ -144,6 +144,8 @@ class Watch:
             self._states.append((item.offset, value, loaded.transactional_id))
             if value is not None:
                 self._by_producer.setdefault(value.producer_id, []).append((item.offset, value))
+                if value.state in (State.PREPARE_COMMIT, State.PREPARE_ABORT):
+                    self._ledger.ends.append((value.producer_id, value.epoch))
         elif isinstance(item, End):
             self._check_decided(name, item)
         elif item.is_transactional:
@@ -204,8 +206,11 @@ class Watch:
     # Answers
 
     def answered(self, producer: SimProducer, asked: InitProducerIdRequest | EndTxnRequest, answer: object) -> None:
-        """Record that a client received a producer id and epoch, or the end of a transaction."""
+        """Record that a client received a producer id and epoch, the end of a transaction, or None: no answer to it."""
         match answer:
+            case None:
+                assert isinstance(asked, EndTxnRequest), "only missing answers to EndTxn are of interest"
+                self._ledger.unanswered.add((asked.producer_id, asked.producer_epoch))
             case InitProducerIdResponse():
                 self._told(producer, asked.transactional_id or "", answer.producer_id, answer.producer_epoch)
                 if isinstance(asked, InitProducerIdRequest) and asked.transactional_id and asked.producer_id < 0:

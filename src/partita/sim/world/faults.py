@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
-from typing import Generic, Protocol, TypeVar
+from typing import Generic, NamedTuple, Protocol, TypeVar
 
 from partita.sim.world.network import Network
 from partita.sim.world.world import Dice, World
@@ -66,6 +66,14 @@ class Played(Protocol[V]):
     clients: list[V]
 
 
+class Caused(NamedTuple):
+    """A fault that was caused: when, its number in the run, what it was."""
+
+    ms: int
+    number: int
+    what: str
+
+
 class Faults(Generic[V]):
     """One method for each kind; a workload derives from it and adds its own. Stalls last up to `stall_ms_max`."""
 
@@ -74,11 +82,21 @@ class Faults(Generic[V]):
         self._world = simulation.world
         self._network = simulation.network
         self._stall_ms_max = stall_ms_max
+        self.caused: list[Caused] = []
+        self.kept: frozenset[int] | None = None
+        """The numbers of the faults that are caused; None: all."""
+        self._number = 0
 
     def _cause(self, kind: str) -> None:
-        getattr(self, kind)()
+        self._number += 1
+        if self.kept is None or self._number in self.kept:
+            before = len(self.caused)
+            getattr(self, kind)()
+            if len(self.caused) == before:
+                self.caused.append(Caused(self._world.ms, self._number, f"{kind}: there was nothing to do it to"))
 
     def _saw(self, what: str) -> None:
+        self.caused.append(Caused(self._world.ms, self._number, what))
         self._world.saw("!", "fault", what)
 
     def _client(self) -> V | None:

@@ -111,7 +111,7 @@ class Network:
         self._world.at(link.down_ms, self._down, link, frame)
 
     def stall(self, link: Link, ms: int) -> None:
-        """Nothing gets through for `ms`, then everything at once."""
+        """Hold everything back for `ms`, then deliver it at once."""
         until = self._world.now.mono_ms + ms
         link.up_ms, link.down_ms = max(link.up_ms, until), max(link.down_ms, until)
 
@@ -132,7 +132,7 @@ class Network:
             self._world.at(link.down_ms, self._break, link)
 
     def heal(self) -> None:
-        """From now on the network works; connections that were silent break, and both ends hear of it."""
+        """Repair the network; connections that were silent break, and both ends are notified."""
         self.cut.clear()
         self.weather = Weather()
         for link in list(self.links):

@@ -17,6 +17,7 @@ from partita.net.errors import Disconnected
 from partita.protocol.error_codes import ErrorCode
 from partita.protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic
 from partita.protocol.messages.list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
+from partita.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
 from partita.protocol.messages.offset_commit import (
     OffsetCommitRequest,
     OffsetCommitRequestPartition,
@@ -34,6 +35,7 @@ from partita.records.batch import LOG_APPEND_TIME, InvalidBatch, iter_records
 from partita.records.header import cut, read_header
 from partita.spark.cluster.broker_link import BrokerLink
 from partita.spark.cluster.news_wait import NewsWait
+from partita.spark.planning.batch_core import LOOK_AGAIN, LOOK_AGAIN_PAUSE_MS
 from partita.spark.planning.lookups import CommitRefused, Committed
 from partita.spark.planning.starts import ClusterView, PartitionFacts
 from partita.spark.settings.options import TopicSelection
@@ -41,6 +43,7 @@ from partita.spark.settings.positions import EARLIEST, LATEST, TopicPartition
 
 COMMIT_BUDGET_MS = 5_000
 SAMPLE_BYTES = 64 << 10
+SHORT_QUESTION_S = 10
 TIMES_BUDGET_MS, ASKED_ALONE_MAX = 1_000, 16
 FETCH_BY_NAME = 12
 OFFSET_FETCH_ONE_GROUP = 7
@@ -80,6 +83,24 @@ class ClusterLookups:
         found = self._link.call(self._cluster.retry(lambda: self._cluster.topics(topics)))
         return {name: topic.topic_id for name, topic in found.items() if topic.topic_id != ZERO_UUID}
 
+    def topic_names(self) -> dict[bytes, str]:
+        """Return the names of all topics by their ids."""
+        found = self._link.call(self._cluster.retry(lambda: self._cluster.topics(None)))
+        return {topic.topic_id: name for name, topic in found.items() if topic.topic_id != ZERO_UUID}
+
+    def deleted(self, topics: Collection[str]) -> set[str]:
+        """Return those of these topics that the cluster says do not exist. One it refuses to show may exist."""
+        found = self._link.call(self._cluster.retry(lambda: self._cluster.topics(topics)))
+        unknown = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        return {name for name, topic in found.items() if topic.error_code == unknown}
+
+    def not_there(self, topics: Collection[str]) -> set[str]:
+        """Return those of these topics that do not exist, by one short question that is repeated only for such ones.
+
+        Raises KafkaError or TimeoutError where no broker answers at once.
+        """
+        return self._link.call(self._not_there(sorted(topics))) if topics else set()
+
     def at_times(self, wanted: Mapping[TopicPartition, int]) -> dict[TopicPartition, int | None]:
         """The first offset at or after each timestamp (milliseconds); None where there is none."""
         found = self._link.call(self._list_offsets(wanted))
@@ -105,6 +126,22 @@ class ClusterLookups:
     def commit(self, group: str, offsets: Mapping[TopicPartition, Committed]) -> None:
         """Commit for a group that has no members, within five seconds. Raises CommitRefused."""
         self._link.call(self._commit(group, offsets))
+
+    async def _not_there(self, topics: list[str]) -> set[str]:
+        request = MetadataRequest(
+            topics=[MetadataRequestTopic(name=name) for name in topics], allow_auto_topic_creation=False
+        )
+        lacking = set(topics)
+        async with asyncio.timeout(SHORT_QUESTION_S):
+            # A topic that was just created is not known everywhere yet.
+            for pause_s in (0, *(LOOK_AGAIN_PAUSE_MS / 1000,) * LOOK_AGAIN):
+                await asyncio.sleep(pause_s)
+                answer = await self._cluster.request(None, request)
+                unknown = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+                lacking = {topic.name or "" for topic in answer.topics if topic.error_code == unknown}
+                if not lacking:
+                    break
+        return lacking
 
     async def _view(self, selection: TopicSelection, pause_ms: int) -> ClusterView:
         await asyncio.sleep(pause_ms / 1000)

@@ -80,7 +80,7 @@ class GroupMembers:
         return Holding(tenures, generation, is_settled)
 
     def commit(self, offsets: Mapping[TopicPartition, Committed]) -> tuple[Refusal, ...]:
-        """Each member commits for its partitions, within five seconds."""
+        """Have each member commit for its partitions, within five seconds."""
         refusals = []
         for member in self._members:
             mine = {key: committed for key, committed in offsets.items() if key in member.tenures}

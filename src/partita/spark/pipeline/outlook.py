@@ -15,7 +15,7 @@ from partita.spark.planning.offsets import Range, StreamOffset, decode
 from partita.spark.planning.planner import limited
 from partita.spark.planning.starts import DEFAULT_STREAM_START, ClusterView, resolve_start, times_wanted
 from partita.spark.settings.options import SourceOptions
-from partita.spark.settings.positions import TopicPartition
+from partita.spark.settings.positions import TopicPartition, at_now
 
 BATCHES_MAX = 10_000
 """With more batches than this the answer is only "more"."""
@@ -45,13 +45,13 @@ def last_offsets(checkpoint: Path) -> tuple[StreamOffset | None, bool]:
     return decode(json.loads(lines[2])), planned is not None and planned > done
 
 
-def look_ahead(options: SourceOptions, lookups: Lookups, checkpoint: Path) -> Outlook:
+def look_ahead(options: SourceOptions, lookups: Lookups, checkpoint: Path, *, now_ms: int) -> Outlook:
     """Return the ranges of the next run if it had every partition. Raises SourceError for an unknown topic."""
     view = existing(options, lookups)
     before, unfinished = last_offsets(checkpoint)
     ranges: dict[TopicPartition, Range] = {}
     came_from: dict[TopicPartition, str] = {}
-    begins = _begins(options, lookups, view, before)
+    begins = _begins(options, lookups, view, before, now_ms)
     for key, facts in sorted(view.partitions.items()):
         begin, came_from[key] = begins[key]
         begin = min(max(begin, facts.earliest), facts.latest)
@@ -77,12 +77,12 @@ def batches_of(
 
 
 def _begins(
-    options: SourceOptions, lookups: Lookups, view: ClusterView, before: StreamOffset | None
+    options: SourceOptions, lookups: Lookups, view: ClusterView, before: StreamOffset | None, now_ms: int
 ) -> dict[TopicPartition, tuple[int, str]]:
     """Return where each partition goes on: from checkpoint and group as the query weighs them, else startingOffsets."""
     found = lookups.committed(options.group, sorted(view.partitions)) if options.group is not None else {}
     uses_group = options.commits or options.member is not None
-    position = options.starting or DEFAULT_STREAM_START
+    position = at_now(options.starting or DEFAULT_STREAM_START, now_ms)
     starts = resolve_start(
         position,
         view,

@@ -21,8 +21,9 @@ from partita.spark.pipeline.toml_table import TomlTable, named
 from partita.spark.query_shape import QueryShape, refusals
 from partita.spark.settings import table as option_table
 from partita.spark.settings.options import SourceOptions, check_batch, check_stream, parse_sink, parse_source
+from partita.spark.settings.typed import check_separator
 
-FORMATS = ("raw", "json", "avro", "protobuf")
+FORMATS = ("raw", "json", "csv", "avro", "protobuf")
 SINKS = ("parquet", "delta", "iceberg", "topic", "console")
 WITH_JSON = ("assign", *(option.name for option in option_table.POSITIONS))
 TARGETS = {"parquet": "path", "delta": "path", "iceberg": "name", "topic": "topic"}
@@ -34,6 +35,10 @@ BAD_RECORDS = ("fail", "null", "dead_letters")
 RECORDS = "records"
 """The SQL name of a batch's decoded records."""
 _NAME = re.compile(r"[A-Za-z_]\w*")
+_READ = re.compile(r"\b(?:from|join)\s+([A-Za-z_]\w*)\b(?![.(])", re.I)
+"""A table that SQL reads, if it is a plain name."""
+_OTHER_FROM = re.compile(r"\bdistinct\s+from\b|\b(?:extract|trim|substr|substring|overlay)\s*\([^()]*?\bfrom\b", re.I)
+"""What may stand before a column instead."""
 _INTERVAL = re.compile(
     r"(interval\s+)?(\d+(\.\d+)?\s+(microsecond|millisecond|second|minute|hour|day|week)s?\s*)+", re.I
 )
@@ -47,6 +52,7 @@ class Decoding:
     schema: str = ""
     registry: str = ""
     bad_records: str = "fail"
+    separator: str = ","
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,18 +190,25 @@ def _read_options(table: TomlTable) -> dict[str, str]:
 def _decoding(table: TomlTable) -> Decoding:
     kind = table.text("format", "raw", FORMATS)
     found = Decoding(
-        kind, table.text("schema", ""), table.text("registry", ""), table.text("bad_records", "fail", BAD_RECORDS)
+        kind,
+        table.text("schema", ""),
+        table.text("registry", ""),
+        table.text("bad_records", "fail", BAD_RECORDS),
+        table.text("separator", ","),
     )
     if kind == "raw":
-        odd = next((key for key in ("schema", "registry", "bad_records") if table.has(key)), None)
+        odd = next((key for key in ("schema", "registry", "bad_records", "separator") if table.has(key)), None)
         if odd is not None:
-            raise ConfigError(f"{table.place} needs format, since it has {odd}: json, avro or protobuf")
+            raise ConfigError(f"{table.place} needs format, since it has {odd}: json, csv, avro or protobuf")
         return found
     if not found.schema:
         raise ConfigError(f'{table.place} needs schema, the columns as SQL has them: "carrier string, delay int"')
     if (kind in ("avro", "protobuf")) != bool(found.registry):
         raise ConfigError(f"{table.place}: registry, a URL or a folder, goes with the formats avro and protobuf")
+    if kind != "csv" and table.has("separator"):
+        raise ConfigError(f"{table.place}: separator goes with the format csv")
     with named(table.place):
+        check_separator(found.separator)
         check_columns(found.schema)
     return found
 
@@ -283,6 +296,15 @@ def _check_tables(pipeline: Pipeline) -> None:
         if name.lower() in named_by:
             raise ConfigError(f"{place}: two tables are called {name!r}; the other is {named_by[name.lower()]}")
         named_by[name.lower()] = place
+    known = [RECORDS, *(side.name for side in pipeline.tables)]
+    for i, found in enumerate(pipeline.transforms, 1):
+        for table in map(str.lower, _READ.findall(_OTHER_FROM.sub("(", found.sql))):
+            # Another name may be a table of Spark's catalog or a subquery's; only what looks like a slip is refused.
+            near = get_close_matches(table, map(str.lower, known), n=1, cutoff=0.8)
+            named_here = rf"(?i)\b{re.escape(table)}\s*(?:\([^()]*\)\s*)?\bas\s*\("
+            if near and near[0] != table and not re.search(named_here, found.sql):
+                raise ConfigError(f"sql of [[transform]] number {i} reads {table!r}; did you mean {near[0]!r}?")
+        known.append(found.name)
     rules = [rule.name for rule in pipeline.rules]
     for i, name in enumerate(rules, 1):
         if name in rules[: i - 1]:

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 from partita.lazy import later
 from partita.options import ConfigError
-from partita.spark.pipeline.decoding import ERROR
 from partita.spark.pipeline.pipeline_file import RECORDS, Pipeline
 from partita.spark.reading.tables import check_write
+from partita.spark.settings.typed import ERROR
 
 if TYPE_CHECKING:
     from pyspark import errors as spark_errors

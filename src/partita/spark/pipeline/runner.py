@@ -1,7 +1,8 @@
 """Run a pipeline: one streaming query whose every batch is decoded, judged, transformed by SQL and written.
 
 A batch that runs again after a crash has the same id and rows: Parquet folders and Delta tables take it once; topics,
-dead letters and Iceberg at least once. SQL sees one batch at a time, so no state moves with partitions.
+dead letters and Iceberg at least once. Numbers of batches begin at 0 with each new checkpoint, so folders and Delta
+also hold the query's id, which is the checkpoint's. SQL sees one batch at a time, so no state moves with partitions.
 """
 
 from __future__ import annotations
@@ -26,9 +27,10 @@ from pyspark.sql.functions import (
 )
 from pyspark.sql.functions import coalesce as first_of
 
-from partita.spark.pipeline.decoding import ERROR, META, decode_records
+from partita.spark.pipeline.decoding import META, decode_records
 from partita.spark.pipeline.pipeline_file import RECORDS, Pipeline, Rule, SideTable, Sink
 from partita.spark.pipeline.rehearsal import rehearse, spark_says
+from partita.spark.settings.typed import ERROR
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -63,11 +65,7 @@ def start(
 
     Raises ConfigError for SQL that Spark does not understand, QualityError for a side table with unreadable records.
     """
-    records = spark.readStream.format("partita").options(**pipeline.read_options(pipeline.source)).load()
-    with spark_says("[decode]: schema"):
-        decoded = decode_records(records, pipeline.decode)
-    sides = {side.name: _side(spark, pipeline, i) for i, side in enumerate(pipeline.tables)}
-    rehearse(spark, pipeline, decoded.schema, {name: _columns(side).schema for name, side in sides.items()})
+    records, sides = prepare(spark, pipeline)
     for side in pipeline.tables:
         # The session of a query is a copy of this one, with its views.
         _columns(_readable(sides[side.name].cache(), side)).createOrReplaceTempView(side.name)
@@ -75,6 +73,19 @@ def start(
     trigger: dict[str, Any] = {"availableNow": True} if once else dict(pipeline.trigger or {})
     writer = records.writeStream.queryName(pipeline.name).foreachBatch(batches)
     return writer.option("checkpointLocation", pipeline.checkpoint).trigger(**trigger).start()
+
+
+def prepare(spark: SparkSession, pipeline: Pipeline) -> tuple[DataFrame, dict[str, DataFrame]]:
+    """Return the stream of records and the decoded side tables, after Spark has checked all SQL on empty tables.
+
+    Raises ConfigError for SQL that Spark does not understand.
+    """
+    records = spark.readStream.format("partita").options(**pipeline.read_options(pipeline.source)).load()
+    with spark_says("[decode]: schema"):
+        decoded = decode_records(records, pipeline.decode)
+    sides = {side.name: _side(spark, pipeline, i) for i, side in enumerate(pipeline.tables)}
+    rehearse(spark, pipeline, decoded.schema, {name: _columns(side).schema for name, side in sides.items()})
+    return records, sides
 
 
 def _side(spark: SparkSession, pipeline: Pipeline, number: int) -> DataFrame:
@@ -112,7 +123,8 @@ class Batches:
         try:
             report = self._report(judged, batch)
             good = judged.where(f"{REASON} is null or {REASON} = ''").drop(ERROR, REASON, "_value")
-            self._write_all(good, batch)
+            query = records.sparkSession.sparkContext.getLocalProperty("sql.streaming.queryId")
+            self._write_all(good, f"{query}", batch)
             if report.dead_letters:
                 self._dead_letters(judged)
         finally:
@@ -159,21 +171,21 @@ class Batches:
             kept.append(col(ERROR).isNotNull())
         return reduce(lambda a, b: a | b, kept, lit(False))
 
-    def _write_all(self, good: DataFrame, batch: int) -> None:
+    def _write_all(self, good: DataFrame, query: str, batch: int) -> None:
         spark = good.sparkSession
         good.createOrReplaceTempView(RECORDS)
         for transform in self._pipeline.transforms:
             spark.sql(transform.sql).createOrReplaceTempView(transform.name)
         for sink in self._pipeline.sinks:
-            self._write(sink, spark.table(sink.table), batch)
+            self._write(sink, spark.table(sink.table), query, batch)
 
-    def _write(self, sink: Sink, table: DataFrame, batch: int) -> None:
+    def _write(self, sink: Sink, table: DataFrame, query: str, batch: int) -> None:
         pipeline = self._pipeline
         match sink.format:
             case "parquet":
-                table.write.mode("overwrite").parquet(f"{sink.target}/batch={batch}")
+                table.write.mode("overwrite").parquet(f"{sink.target}/query={query}/batch={batch}")
             case "delta":
-                once = {"txnAppId": pipeline.name, "txnVersion": str(batch)}
+                once = {"txnAppId": query, "txnVersion": str(batch)}
                 table.write.format("delta").options(**once).mode("append").save(sink.target)
             case "iceberg":
                 table.writeTo(sink.target).append()
@@ -198,7 +210,6 @@ class Batches:
 
 
 def _breaks(rule: Rule) -> Any:
-    """Whether a judged record breaks this rule."""
     return array_contains(split(col(REASON), ", "), rule.name)
 
 

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from difflib import get_close_matches
 from typing import Any
 
-from partita.options import ConfigError
+from partita.options import ConfigError, whole_names
 
 
 class TomlTable:
@@ -32,7 +32,9 @@ class TomlTable:
         found = self._value(name, default)
         among = f": {', '.join(choices)}" if choices else ""
         if found is None:
-            raise ConfigError(f"{self.place} needs {name}, a text{among}")
+            near = get_close_matches(name, [key for key in self._values if key not in self._asked], n=1, cutoff=0.6)
+            hint = f"; is {near[0]!r} meant?" if near else ""
+            raise ConfigError(f"{self.place} needs {name}, a text{among}{hint}")
         if not isinstance(found, str):
             raise ConfigError(f"{name} of {self.place} must be a text in quotes{among}, not {_shown(found)}")
         if not found.strip() and found != default:
@@ -83,7 +85,7 @@ class TomlTable:
         found = self._value(name, {})
         if not isinstance(found, Mapping):
             raise ConfigError(f"{self._of(name)} must be one table, not {_shown(found)}")
-        options = dict(_flat(found, self._of(name)))
+        options = dict(_texts(found, self._of(name)))
         doubled = next((key for key in options if prefix and key.startswith(prefix)), None)
         if doubled is not None:
             raise ConfigError(f"{self._of(name)}: write {doubled.removeprefix(prefix)}, without the prefix {prefix}")
@@ -116,12 +118,9 @@ def named(place: str, prefix: str = "") -> Iterator[None]:
         raise ConfigError(f"{place}: {str(error).replace(prefix, '') if prefix else error}") from None
 
 
-def _flat(values: Mapping[str, Any], place: str, prefix: str = "") -> Iterator[tuple[str, str]]:
-    for name, value in values.items():
-        key = prefix + name
-        if isinstance(value, Mapping):
-            yield from _flat(value, place, f"{key}.")
-        elif isinstance(value, bool):
+def _texts(values: Mapping[str, Any], place: str) -> Iterator[tuple[str, str]]:
+    for key, value in whole_names(values):
+        if isinstance(value, bool):
             yield key, str(value).lower()
         elif isinstance(value, str | int | float):
             yield key, str(value)

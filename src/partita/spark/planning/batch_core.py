@@ -6,7 +6,7 @@ planning, and partitions of an `assign` that do not exist are named.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 from partita.protocol.primitives import ZERO_UUID
 from partita.spark.planning.lookups import Lookups
@@ -26,7 +26,7 @@ from partita.spark.planning.starts import (
     times_wanted,
 )
 from partita.spark.settings.options import SourceOptions, check_batch
-from partita.spark.settings.positions import AtWord, TopicPartition
+from partita.spark.settings.positions import AtWord, TopicPartition, at_now
 
 LOOK_AGAIN = 3
 LOOK_AGAIN_PAUSE_MS = 500
@@ -43,8 +43,13 @@ def existing(options: SourceOptions, lookups: Lookups) -> ClusterView:
     lacking = missing(options.topics, view)
     if lacking:
         what = "partition" if options.topics.assigned else "topic"
-        raise SourceError(f"{what} not found in the cluster: {', '.join(lacking)}; create it, or do not ask for it")
+        raise SourceError(not_found(what, lacking))
     return view
+
+
+def not_found(what: str, lacking: Iterable[str]) -> str:
+    """The message about topics or partitions that do not exist."""
+    return f"{what} not found in the cluster: {', '.join(sorted(lacking))}; create it, or do not ask for it"
 
 
 def plan_batch(
@@ -52,6 +57,7 @@ def plan_batch(
     lookups: Lookups,
     narrow: Callable[[RangeTask], RangeTask] = lambda task: task,
     *,
+    now_ms: int,
     not_before_ms: int | None = None,
 ) -> list[RangeTask]:
     """Return the tasks of one batch read. `narrow` may return a smaller or empty range (pushed filters).
@@ -60,7 +66,8 @@ def plan_batch(
     """
     check_batch(options)
     view = existing(options, lookups)
-    starting, ending = options.starting or DEFAULT_BATCH_START, options.ending or DEFAULT_END
+    starting = at_now(options.starting or DEFAULT_BATCH_START, now_ms)
+    ending = at_now(options.ending or DEFAULT_END, now_ms)
     committed: dict[TopicPartition, int] = {}
     if starting == AtWord("committed") and options.group is not None:
         committed = {k: c.offset for k, c in lookups.committed(options.group, sorted(view.partitions)).items()}

@@ -168,7 +168,9 @@ class GroupProgress:
         self.failed_commits = 0
 
     def committed(self, partitions: Collection[TopicPartition]) -> dict[TopicPartition, int]:
-        """Positions of the group for partitions that no checkpoint knows; each is asked for once in a run."""
+        """Positions of the group for partitions that no checkpoint knows; each is asked for once while it is new."""
+        # Of the others nothing is remembered: a topic of an old name that comes back is another topic.
+        self._starts = {key: self._starts[key] for key in partitions if key in self._starts}
         new = sorted(set(partitions) - self._starts.keys())
         if self._commits and new:
             found = self._found(new)

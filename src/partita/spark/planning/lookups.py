@@ -50,6 +50,14 @@ class Lookups(Protocol):
         """Return the current ids of these topics, without those that the cluster does not show or has no ids for."""
         ...
 
+    def topic_names(self) -> dict[bytes, str]:
+        """Return the names of all topics by their ids."""
+        ...
+
+    def deleted(self, topics: Collection[str]) -> set[str]:
+        """Return those of these topics that the cluster says do not exist. One it refuses to show may exist."""
+        ...
+
     def at_times(self, wanted: Mapping[TopicPartition, int]) -> dict[TopicPartition, int | None]:
         """The first offset at or after each timestamp (milliseconds); None where there is none."""
         ...

@@ -5,7 +5,8 @@ numeric partitions sorted. Spark compares offsets as text, so the same offset mu
 end of a batch holds its own begin, so a logged batch can be planned again whatever happened to the group meanwhile.
 `i` holds topic ids, to recognise a topic that was deleted and recreated; `n` counts batches with data; `g`, the member
 epoch at planning, is there only for group members; `s` is how many records share a task of this batch, where the
-cores of the session decided it and not the options alone. The offsets of Spark's own Kafka connector,
+cores of the session decided it and not the options alone; `d` says since when the topics of a pattern that the cluster
+no longer shows are missing. The offsets of Spark's own Kafka connector,
 `{"<topic>":{"<partition>":<end>}}`, are read too, so that its checkpoints can be continued.
 """
 
@@ -56,6 +57,7 @@ class StreamOffset:
     ordinal: int = -1
     member_epoch: int | None = None
     shared_records: int | None = None
+    gone_since_ms: Mapping[str, int] = field(default_factory=dict)
 
     def with_ends(self, ends: Mapping[TopicPartition, int]) -> StreamOffset:
         """The same offset with other ends for some of its partitions."""
@@ -72,6 +74,9 @@ def encode(offset: StreamOffset) -> dict[str, Any]:
     ids = {t: _id_text(offset.topic_ids[t]) for t in topics if offset.topic_ids.get(t, ZERO_UUID) != ZERO_UUID}
     if ids:
         document["i"] = ids
+    gone = {topic: offset.gone_since_ms[topic] for topic in topics if topic in offset.gone_since_ms}
+    if gone:
+        document["d"] = gone
     if offset.ordinal >= 0:
         document["n"] = offset.ordinal
     if offset.member_epoch is not None:
@@ -106,7 +111,8 @@ def decode(document: Mapping[str, Any]) -> StreamOffset:
             for partition, entry in partitions.items()
         }
         ids = {topic: _id_bytes(text) for topic, text in document.get("i", {}).items()}
-        return StreamOffset(ranges, ids, document.get("n", -1), document.get("g"), document.get("s"))
+        gone = dict(document.get("d", {}))
+        return StreamOffset(ranges, ids, document.get("n", -1), document.get("g"), document.get("s"), gone)
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise OffsetFormatError(f"the checkpoint holds a damaged offset: {json.dumps(document)[:200]}") from error
 

@@ -100,7 +100,7 @@ def resolve_start(
     """One start offset for each partition of the view. Raises SourceError where there is none."""
     if isinstance(position, AtTime | AtTimes):
         none = [key for key in view.partitions if found_by_time.get(key) is None]
-        if none and not time_or_latest:
+        if none and not (time_or_latest or (isinstance(position, AtTime) and position.ago)):
             raise SourceError(
                 f"no record at or after the starting timestamp in {names(none)}; "
                 f"startingOffsetsByTimestampStrategy=latest starts such partitions at their end"

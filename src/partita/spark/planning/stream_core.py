@@ -58,7 +58,9 @@ from partita.spark.planning.starts import (
     was_recreated,
 )
 from partita.spark.settings.options import SourceOptions, check_stream
-from partita.spark.settings.positions import AtWord, TopicPartition
+from partita.spark.settings.positions import AtWord, TopicPartition, at_now
+
+FORGET_AFTER_MS = 3_600_000
 
 OffsetJson: TypeAlias = dict[str, Any]
 """An offset as Spark passes it: whatever its JSON text holds."""
@@ -214,7 +216,7 @@ class StreamCore:
         """Return where a new query starts by its options or its group, moved past records removed since."""
         options = self._options
         view = existing(options, self._lookups)
-        position = options.starting or DEFAULT_STREAM_START
+        position = at_now(options.starting or DEFAULT_STREAM_START, self._clock.now().wall_ms)
         committed = self._group.committed(view.partitions)
         asked = {}
         if options.group is not None and position == AtWord("committed") and not options.commits:
@@ -285,7 +287,22 @@ class StreamCore:
         self._last_cut_ms = self._clock.now().mono_ms
         topic_ids = {**start.topic_ids, **view.topic_ids}
         shared = self._shared_by_cores(ranges)
-        return replace(start, ranges=ranges, topic_ids=topic_ids, ordinal=start.ordinal + 1, shared_records=shared)
+        planned = replace(start, ranges=ranges, topic_ids=topic_ids, ordinal=start.ordinal + 1, shared_records=shared)
+        return self._without_deleted(planned) if self._options.topics.pattern is not None else planned
+
+    def _without_deleted(self, planned: StreamOffset) -> StreamOffset:
+        """Forget topics that were deleted for good, so that topics that come and go do not make offsets grow.
+
+        One that is only hidden must keep its place, or it would be read again: it has to be missing for an hour, by
+        the clock of the checkpoint, and the cluster, asked by name, has to say that it does not exist.
+        """
+        shown = {topic for topic, _ in self._looked[1].partitions} if self._looked is not None else set()
+        now_ms = self._clock.now().wall_ms
+        gone = {t: planned.gone_since_ms.get(t, now_ms) for t, _ in planned.ranges if t not in shown}
+        long_gone = sorted(topic for topic, since_ms in gone.items() if now_ms - since_ms >= FORGET_AFTER_MS)
+        deleted = self._lookups.deleted(long_gone) if long_gone else set()
+        kept = {key: r for key, r in planned.ranges.items() if key[0] not in deleted}
+        return replace(planned, ranges=kept, gone_since_ms=gone | dict.fromkeys(long_gone, now_ms))
 
     def _shared_by_cores(self, ranges: Mapping[TopicPartition, Range]) -> int | None:
         """Return how many offsets the tasks of this batch share by cores; None where the options alone decide."""

@@ -1,7 +1,7 @@
-"""The records of groups in `__consumer_offsets` as rows: groups, members, assignments, rebalances.
+"""The records of classic groups in `__consumer_offsets` as rows: groups, members, assignments, rebalances.
 
-Only classic groups (key kind 2) are understood. A value of a newer version than 4, or a
-damaged one, is never an error: its row keeps the raw bytes. Rows are plain dicts with the columns' names.
+A value of a newer version than 4, or a damaged one, is never an error: its row keeps the raw bytes. Rows are
+plain dicts with the columns' names.
 """
 
 from __future__ import annotations

@@ -16,10 +16,12 @@ from partita.spark.spark_api import (
     GreaterThan,
     GreaterThanOrEqual,
     In,
+    IsNotNull,
     LessThan,
     LessThanOrEqual,
 )
 
+ON_DECODED = (EqualTo, GreaterThan, GreaterThanOrEqual, In, IsNotNull, LessThan, LessThanOrEqual)
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -30,6 +32,10 @@ class PushedFilters:
     `not_before_ms` was not taken: the filter it comes from lets nothing through that is older.
     """
 
+    decoded: frozenset[str] = frozenset()
+    """Decoded columns, which may have names of a record's."""
+    of_decoded: list[Filter] = field(default_factory=list)
+    """Filters on them: applied by the tasks, and once more by Spark."""
     topics: set[object] | None = None
     partitions: set[object] | None = None
     first: int = 0
@@ -38,6 +44,10 @@ class PushedFilters:
 
     def take(self, found: Filter) -> bool:
         """Whether the filter is applied from now on; False leaves it to Spark."""
+        if isinstance(found, ON_DECODED) and found.attribute[0] in self.decoded:
+            if len(found.attribute) == 1:
+                self.of_decoded.append(found)
+            return False
         match found:
             case EqualTo(attribute=(column,), value=value) if column in ("topic", "partition"):
                 self._allow(column, {value})

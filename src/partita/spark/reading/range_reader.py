@@ -13,13 +13,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from partita.errors import KafkaError, error_for
+from partita.lazy import later
 from partita.net.cluster import Cluster
 from partita.protocol.error_codes import ErrorCode
 from partita.protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic, PartitionData
 from partita.protocol.messages.list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
 from partita.protocol.primitives import ZERO_UUID, Buffer
 from partita.records.header import cut, read_header
-from partita.records.to_arrow import FetchedPart, to_arrow
 from partita.spark.cluster.broker_link import BrokerLink
 from partita.spark.planning.planner import RangeTask
 from partita.spark.planning.starts import DataLossError, LossReason, SourceError
@@ -29,6 +29,10 @@ from partita.spark.settings.positions import EARLIEST
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from partita.records import to_arrow as arrow_rows
+else:
+    # Planners and the processes of streams read no rows.
+    arrow_rows = later("partita.records.to_arrow")
 
 NONE = -1
 
@@ -159,7 +163,7 @@ class RangeReader:
     def _decode_portion(self, portion: Portion, position: int) -> Iterator[pa.RecordBatch]:
         end = min(portion.next_offset, self._task.end)
         while position < end:
-            part = FetchedPart(
+            part = arrow_rows.FetchedPart(
                 topic=self._task.topic,
                 partition=self._task.partition,
                 data=portion.data,
@@ -167,7 +171,7 @@ class RangeReader:
                 end_offset=self._task.end,
                 aborted=portion.aborted,
             )
-            read = to_arrow(
+            read = arrow_rows.to_arrow(
                 [part],
                 timestamp_unit="us",
                 headers=self._settings.headers,

@@ -9,13 +9,16 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import (
     ArrayType,
     BinaryType,
     BooleanType,
     DataType,
+    DoubleType,
     IntegerType,
     LongType,
+    ShortType,
     StringType,
     StructField,
     StructType,
@@ -24,16 +27,21 @@ from pyspark.sql.types import (
 
 from partita.lazy import later
 from partita.options import ConfigError
+from partita.spark.settings.typed import Typed, typed_fields, with_columns
+from partita.spark.spark_api import arrow_schema
 
 if TYPE_CHECKING:
     import pyarrow as pa
     from pyarrow import compute as pc
+
+    from partita.records.typed import ddl
 else:
+    ddl = later("partita.records.typed.ddl")
     pa = later("pyarrow")
     pc = later("pyarrow.compute")
 
 OPTIONS = "partita.options"
-DECODED = {"timestampType": "timestamp_type", "leaderEpoch": "leader_epoch"}
+DECODED = {"timestampType": "timestamp_type", "leaderEpoch": "leader_epoch", "deliveryCount": "delivery_count"}
 """Decoded columns that Spark names differently."""
 HEADERS = ArrayType(StructType([StructField("key", StringType()), StructField("value", BinaryType())]))
 KINDS: dict[str, DataType] = {
@@ -48,6 +56,10 @@ KINDS: dict[str, DataType] = {
     "leaderEpoch": IntegerType(),
     "keySize": IntegerType(),
     "valueSize": IntegerType(),
+    "deliveryCount": ShortType(),
+    "_error": StringType(),
+    "_key": BinaryType(),
+    "_value": BinaryType(),
     "group": StringType(),
     "metadata": StringType(),
     "commitTime": TimestampType(),
@@ -61,6 +73,8 @@ KINDS: dict[str, DataType] = {
     "committedOffset": LongType(),
     "endOffset": LongType(),
     "lag": LongType(),
+    "lagSeconds": DoubleType(),
+    "error": StringType(),
     "isInterpolated": BooleanType(),
     "memberId": StringType(),
     "groupInstanceId": StringType(),
@@ -97,12 +111,25 @@ WRITE: dict[str, tuple[type[DataType], ...]] = {
     "topic": (StringType,),
     "partition": (IntegerType,),
     "headers": (ArrayType,),
+    "timestamp": (TimestampType,),
 }
 
 
-def read_schema(columns: Sequence[str]) -> StructType:
-    """The schema of a read of these columns."""
-    return StructType([StructField(name, KINDS[name]) for name in columns])
+def read_schema(columns: Sequence[str], typed: Typed | None = None) -> StructType:
+    """The schema of a read: decoded columns, then the record's or the view's, then those about bad records."""
+    plain = [StructField(name, KINDS[name]) for name in columns]
+    if typed is None:
+        return StructType(plain)
+    decoded = from_arrow_schema(typed_fields(typed, columns)).fields
+    return StructType([*decoded, *plain, *(StructField(name, KINDS[name]) for name in typed.error_columns)])
+
+
+def typed_by(given: StructType, columns: Sequence[str], typed: Typed) -> Typed:
+    """The same, with the columns of a schema that `read_schema` gave where none are named: there may be a newer one."""
+    known = {*columns, *typed.error_columns}
+    known.update(field.name for form in typed.forms if form.columns for field in ddl.columns_of(form.columns))
+    found = StructType([StructField(f.name, f.dataType) for f in given.fields if f.name not in known])
+    return with_columns(typed, lambda form: arrow_schema(found))
 
 
 def chosen(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
@@ -135,11 +162,12 @@ def options_in(schema: StructType) -> dict[str, str]:
     return dict(json.loads(found))
 
 
-def check_read(given: StructType, columns: Sequence[str]) -> None:
+def check_read(given: StructType, columns: Sequence[str], typed: Typed | None = None) -> None:
     """Spark takes a user's `.schema(...)` for ours without comparing. Raises ConfigError when it differs."""
-    ours = read_schema(columns)
+    ours = read_schema(columns, typed)
     if [(f.name, f.dataType) for f in given.fields] != [(f.name, f.dataType) for f in ours.fields]:
-        raise ConfigError(f"the schema is fixed, leave out .schema(...): {ours.simpleString()}")
+        hint = "" if typed is None else "; valueSchema and keySchema choose the decoded columns"
+        raise ConfigError(f"the schema is fixed, leave out .schema(...): {ours.simpleString()}{hint}")
 
 
 def check_write(given: StructType, has_topic: bool) -> None:
@@ -155,14 +183,6 @@ def check_write(given: StructType, has_topic: bool) -> None:
                 HEADERS.simpleString() if name == "headers" else " or ".join(t().simpleString() for t in WRITE[name])
             )
             raise ConfigError(f"column {name} must be {wanted}, not {found.simpleString()}")
-
-
-def ignored_when_written(given: StructType) -> tuple[str, ...]:
-    """Return remarks on columns that look as if they mattered and do not."""
-    kinds = {field.name: field.dataType for field in given.fields}
-    if "timestamp" in kinds and not isinstance(kinds["timestamp"], TimestampType):
-        return (f"column timestamp is ignored: it is {kinds['timestamp'].simpleString()}, not timestamp",)
-    return ()
 
 
 def _are_headers(found: DataType) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
 from partita.lazy import later
@@ -15,24 +16,32 @@ from partita.spark.reading.portions import joined
 from partita.spark.reading.range_reader import FetchSettings, RangeReader
 from partita.spark.settings.client_checks import whole_number
 from partita.spark.settings.options import SourceOptions
-from partita.spark.spark_api import arrow_schema
+from partita.spark.spark_api import Filter, arrow_schema
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from partita.spark.reading import views
+    from partita.spark.reading import letters, typed_columns, views
 else:
+    letters = later("partita.spark.reading.letters")
+    typed_columns = later("partita.spark.reading.typed_columns")
     views = later("partita.spark.reading.views")
 
+FIRST_ROWS = 1000
 AHEAD = 4
 """Number of a task's ranges that are requested before the first is read."""
 
 
-def read_ranges(options: SourceOptions, ranges: Sequence[RangeTask]) -> Iterator[pa.RecordBatch]:
-    """The rows of a task. Raises DataLossError, SourceError or KafkaError."""
+def read_ranges(
+    options: SourceOptions, ranges: Sequence[RangeTask], filters: Sequence[Filter] = ()
+) -> Iterator[pa.RecordBatch]:
+    """The rows of a task, without those that filters on decoded columns exclude.
+
+    Raises DataLossError, SourceError or KafkaError.
+    """
     settings = fetch_settings(options)
     readers = [RangeReader(link_to(options.client), task, settings) for task in ranges]
-    return decoded(options, in_turn(readers))
+    return decoded(options, in_turn(readers), filters)
 
 
 def in_turn(readers: Sequence[RangeReader]) -> Iterator[pa.RecordBatch]:
@@ -47,14 +56,25 @@ def in_turn(readers: Sequence[RangeReader]) -> Iterator[pa.RecordBatch]:
             reader.close()
 
 
-def decoded(options: SourceOptions, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+def decoded(
+    options: SourceOptions, batches: Iterable[pa.RecordBatch], filters: Sequence[Filter] = ()
+) -> Iterator[pa.RecordBatch]:
     """Batches of a reader as the columns or the view asked for."""
-    schema = arrow_schema(tables.read_schema(options.columns))
+    is_first = True
+    schema = arrow_schema(tables.read_schema(options.columns, options.typed))
     decode: Callable[[pa.RecordBatch, pa.Schema], pa.RecordBatch] = tables.chosen
-    if options.view != "records":
+    if options.typed is not None:
+        send = None if options.typed.letter_topic is None else partial(letters.send, options.client, options.typed)
+        decode = typed_columns.TypedColumns(options.typed, filters, send)
+    elif options.view != "records":
         lookups = ClusterLookups(link_to(options.client), read_committed=options.read_committed)
         decode = views.decoder(options.view, lookups)
     for batch in joined(batches):
+        # Spark passes rows on by the batch: `show()` and `limit` end after a small first one.
+        if is_first and batch.num_rows > 2 * FIRST_ROWS:
+            yield decode(batch.slice(0, FIRST_ROWS), schema)
+            batch = batch.slice(FIRST_ROWS)
+        is_first = False
         yield decode(batch, schema)
 
 
@@ -65,7 +85,7 @@ def fetch_settings(options: SourceOptions) -> FetchSettings:
     return FetchSettings(
         read_committed=options.read_committed,
         fail_on_data_loss=options.fail_on_data_loss,
-        headers="headers" in options.columns,
+        headers="headers" in options.columns or (options.typed is not None and options.typed.letter_topic is not None),
         leader_epoch="leaderEpoch" in options.columns,
         max_wait_ms=whole_number(client, "fetch.max.wait.ms", plain.max_wait_ms),
         max_bytes=whole_number(client, "fetch.max.bytes", plain.max_bytes),

@@ -5,15 +5,17 @@ Commits, the majority, are decoded a whole batch at a time; records of groups, w
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from typing import Any, TypeAlias
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from partita.group.records.log_records import OFFSET_KEY
 from partita.group.records.read_back import GroupRecord, LogRecord, Row, group_records
 from partita.spark.planning.lookups import Lookups
+from partita.spark.reading.epoch_group_rows import ConsumerGroups, GroupEpochs
 from partita.spark.reading.group_rows import Rebalances, assignment_rows, group_rows, member_rows
 from partita.spark.reading.lag_history import asked_of, lag_history
 from partita.spark.reading.offset_commits import Cells, offset_commits
@@ -33,14 +35,21 @@ def decoder(view: str, lookups: Lookups) -> Decode:
         return lambda records, schema: _named(commit_lineage(records), schema)
     if view == "group_log":
         return lambda records, schema: _named(group_log(records), schema)
-    rows: dict[str, Callable[[GroupRecord], Iterable[Row]]] = {
-        "groups": group_rows,
-        "members": member_rows,
-        "assignments": assignment_rows,
-        "rebalances": Rebalances().rows,
+    with_epochs = ConsumerGroups(lookups.topic_names)
+    rows: dict[str, tuple[Callable[[GroupRecord], Iterable[Row]], Callable[[LogRecord], Iterable[Row]]]] = {
+        "groups": (group_rows, GroupEpochs().rows),
+        "members": (member_rows, with_epochs.member_rows),
+        "assignments": (assignment_rows, with_epochs.assignment_rows),
+        "rebalances": (Rebalances().rows, with_epochs.rebalance_rows),
     }
-    each = rows[view]
-    return lambda records, schema: _batch((row for r in _groups(records) for row in each(r)), schema)
+    of_classic, of_others = rows[view]
+
+    def of_record(record: LogRecord) -> Iterable[Row]:
+        for classic in group_records((record,)):
+            return of_classic(classic)
+        return of_others(record)
+
+    return lambda records, schema: _batch((row for r in _of_groups(records) for row in of_record(r)), schema)
 
 
 def commit_lineage(records: pa.RecordBatch) -> pa.RecordBatch:
@@ -75,15 +84,11 @@ def group_log(records: pa.RecordBatch) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays(list(columns.values()), names=list(columns))
 
 
-def _groups(records: pa.RecordBatch) -> Iterator[GroupRecord]:
-    """Only keys of kind 2 become Python objects."""
-    keys = records.column("key")
-    wanted = pc.fill_null(pc.starts_with(keys, pattern=b"\x00\x02"), False)
-    return group_records(_records(records.filter(wanted)))
-
-
-def _records(records: pa.RecordBatch) -> Iterator[LogRecord]:
-    columns = (records.column(name).to_pylist() for name in ("key", "value", "partition", "offset", "timestamp"))
+def _of_groups(records: pa.RecordBatch) -> Iterable[LogRecord]:
+    """Only keys of groups become Python objects, those of commits do not."""
+    keys = Cells.of(records.column("key"))
+    kept = records.filter(pa.array((keys.lengths >= 2) & (keys.number(0, 2) > OFFSET_KEY)))
+    columns = (kept.column(name).to_pylist() for name in ("key", "value", "partition", "offset", "timestamp"))
     return map(LogRecord, *columns)
 
 

@@ -31,6 +31,7 @@ from partita.spark.settings.client_checks import (
 from partita.spark.settings.positions import LATEST, AtWord, Position, TopicPartition, parse_assign
 from partita.spark.settings.produce import ProduceSettings, produce_settings
 from partita.spark.settings.starts_and_ends import check_start_against_end, ending, mentions, starting
+from partita.spark.settings.typed import Typed, typed_of
 
 NO_NAMES = ("subscribe", "subscribePattern", "assign")
 _INSTANCE_ID = re.compile(r"[a-zA-Z0-9._-]{1,240}")
@@ -70,9 +71,19 @@ class Limits:
     max_bytes: int | None = None
 
     @property
+    def names(self) -> tuple[str, ...]:
+        """The options that are given."""
+        given = {
+            "maxOffsetsPerTrigger": self.max_offsets,
+            "minOffsetsPerTrigger": self.min_offsets,
+            "maxBytesPerTrigger": self.max_bytes,
+        }
+        return tuple(name for name, value in given.items() if value is not None)
+
+    @property
     def any(self) -> bool:
         """Whether there is any limit at all."""
-        return not (self.max_offsets is None and self.min_offsets is None and self.max_bytes is None)
+        return bool(self.names)
 
 
 SHARED_TASK_RECORDS, SHARED_TASK_RECORDS_OF_VIEW = 4096, 131_072
@@ -108,6 +119,7 @@ class SourceOptions:
     max_records_per_shared_task: int | None = None
     view: str = "records"
     columns: tuple[str, ...] = table.COLUMNS
+    typed: Typed | None = None
     pushdown: bool | None = None
     read_committed: bool = False
     limits: Limits = Limits()
@@ -187,6 +199,8 @@ def parse_source(options: Mapping[str, str]) -> SourceOptions:
         raise ConfigError("minPartitions asks for more tasks, maxRecordsPerSharedTask for fewer; leave one of them out")
     view = _view(values)
     topics = _topics(values)
+    typed = typed_of(values)
+    _check_letters(typed, topics)
     _check_group(values, topics)
     if values["groupMode"] == "member":
         check_member(given.client)
@@ -212,7 +226,8 @@ def parse_source(options: Mapping[str, str]) -> SourceOptions:
         max_records_per_partition=values["maxRecordsPerPartition"],
         max_records_per_shared_task=values["maxRecordsPerSharedTask"],
         view=view,
-        columns=_columns(values["columns"], values["includeHeaders"], view),
+        columns=_columns(values["columns"], values["includeHeaders"], view, typed),
+        typed=typed,
         pushdown=values["pushdown"],
         read_committed=_ISOLATION.get(isolation, False),
         limits=_limits(values, given.problems),
@@ -293,7 +308,9 @@ def _sort(options: Mapping[str, str], side: _Side) -> _Given:
     for spelled, value in options.items():
         name = spelled.lower()
         if name in by_name:
-            given.values[by_name[name].name] = check_value(by_name[name], resolve_option(spelled, value))
+            is_for_executor = name in table.OF_EXECUTOR
+            resolved = value if is_for_executor else resolve_option(spelled, value)
+            given.values[by_name[name].name] = check_value(by_name[name], resolved)
         elif name.startswith("kafka."):
             _take_client_option(given, spelled, value, side, is_table)
         elif name in others and (is_table or side is WRITES or name == "topic"):
@@ -390,14 +407,14 @@ def _view(values: dict[str, Any]) -> str:
     return view
 
 
-def _columns(text: str | None, include_headers: bool, view: str) -> tuple[str, ...]:
-    """The columns of a read, in the order asked for."""
+def _columns(text: str | None, include_headers: bool, view: str, typed: Typed | None) -> tuple[str, ...]:
+    """The columns of a read, in the order asked for, without decoded ones."""
     is_records = view == "records"
     if include_headers and not is_records:
         raise ConfigError(f"view={view} has no headers; leave out includeHeaders")
     extra = ("headers",) if include_headers else ()
     if text is None:
-        return table.VIEWS[view] + extra
+        return (table.VIEWS[view] if typed is None else typed.plain_columns) + extra
     known = {name.lower(): name for name in table.VIEWS[view] + (table.EXTRA_COLUMNS if is_records else ())}
     chosen = []
     for part in text.split(","):
@@ -434,6 +451,14 @@ def _topics(values: Mapping[str, Any]) -> TopicSelection:
     except re.error as error:
         raise ConfigError(f"subscribePattern is not a regular expression: {error}") from None
     return TopicSelection(pattern=text)
+
+
+def _check_letters(typed: Typed | None, topics: TopicSelection) -> None:
+    letters = None if typed is None else typed.letter_topic
+    if letters is not None:
+        check_topic("deadLetterTopic", letters)
+        if topics.wants(letters):
+            raise ConfigError(f"deadLetterTopic={letters} is read itself: each letter would become another one")
 
 
 def _check_group(values: Mapping[str, Any], topics: TopicSelection) -> None:

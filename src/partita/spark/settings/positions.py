@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 from partita.options import ConfigError
@@ -36,9 +36,18 @@ class AtOffsets:
 
 @dataclass(frozen=True, slots=True)
 class AtTime:
-    """The first offset at or after one timestamp, for every partition."""
+    """The first offset at or after one timestamp, for every partition.
+
+    `ago`: that many milliseconds before the read is planned. A partition without so young a record is then taken at its
+    end, since the last minutes of a quiet partition are empty.
+    """
 
     timestamp_ms: int
+    ago: bool = False
+
+    def at(self, now_ms: int) -> AtTime:
+        """The same as an absolute time."""
+        return replace(self, timestamp_ms=max(0, now_ms - self.timestamp_ms)) if self.ago else self
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +58,11 @@ class AtTimes:
 
 
 Position: TypeAlias = AtWord | AtOffsets | AtTime | AtTimes
+
+
+def at_now(position: Position, now_ms: int) -> Position:
+    """The same position; a time before now as an absolute one."""
+    return position.at(now_ms) if isinstance(position, AtTime) else position
 
 
 def parse_offsets(option: str, text: str, words: tuple[str, ...]) -> AtWord | AtOffsets:

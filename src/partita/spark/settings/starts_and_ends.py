@@ -6,6 +6,7 @@ connector reports only once the query runs are added to `problems`.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -23,6 +24,8 @@ from partita.spark.settings.positions import (
 )
 from partita.spark.settings.table import LONG_MAX
 
+UNITS_MS = {"ms": 1, "s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
+_AGO = re.compile(rf"-(\d{{1,12}})({'|'.join(UNITS_MS)})")
 START_WORDS = ("earliest", "latest", "committed")
 
 
@@ -66,10 +69,15 @@ def _ending_offsets(text: str, problems: list[str]) -> Position:
 
 
 def _timestamp(option: str, text: str, problems: list[str]) -> AtTime:
+    ago = _AGO.fullmatch(text.strip())
+    if ago is not None:
+        return AtTime(int(ago[1]) * UNITS_MS[ago[2]], ago=True)
     try:
         timestamp_ms = int(text)
     except ValueError:
-        raise ConfigError(f"{option} must be a whole number of milliseconds, not {text!r}") from None
+        raise ConfigError(
+            f"{option} must be a whole number of milliseconds, or a time before now like -10m, not {text!r}"
+        ) from None
     if timestamp_ms > LONG_MAX:
         raise ConfigError(f"{option} must be at most {LONG_MAX}, not {timestamp_ms}")
     if timestamp_ms < 0:

@@ -18,7 +18,7 @@ TOPICS = (
 )
 POSITIONS = (
     Option("startingOffsets", "str", None, "earliest, latest, committed, or JSON; batch: earliest, stream: latest"),
-    Option("startingTimestamp", "str", None, "milliseconds; start at the first record at or after it"),
+    Option("startingTimestamp", "str", None, "milliseconds, or -10m, -2h...; start at the first record at or after it"),
     Option("startingOffsetsByTimestamp", "str", None, "milliseconds for each partition, as JSON"),
     Option(
         "startingOffsetsByTimestampStrategy",
@@ -29,7 +29,12 @@ POSITIONS = (
         ignore_case=True,
     ),
     Option("endingOffsets", "str", None, "batch only: latest, or JSON"),
-    Option("endingTimestamp", "str", None, "batch only: milliseconds; end before the first record at or after it"),
+    Option(
+        "endingTimestamp",
+        "str",
+        None,
+        "batch only: milliseconds, or -10m...; end before the first record at or after it",
+    ),
     Option("endingOffsetsByTimestamp", "str", None, "batch only: milliseconds for each partition, as JSON"),
 )
 READING = (
@@ -50,6 +55,39 @@ READING = (
     Option("columns", "str", None, "only these columns, separated by commas; also leaderEpoch, keySize, valueSize"),
     Option("pushdown", "bool", None, "batch: false leaves filters on topic, partition, offset and timestamp to Spark"),
     Option("view", "str", "records", "records, lag, or one of the views of the log of groups and their offsets"),
+)
+FORMATS = ("json", "csv", "avro", "protobuf")
+WITH_REGISTRY = ("avro", "protobuf")
+ON_ERROR = ("fail", "column", "deadLetter")
+TYPED = (
+    Option(
+        "valueFormat",
+        "str",
+        None,
+        "decode values to columns: json, csv, avro or protobuf",
+        choices=FORMATS,
+        ignore_case=True,
+    ),
+    Option(
+        "valueSchema",
+        "str",
+        None,
+        "the wanted columns, as in carrier string, dep_delay int; or the schema of bare Avro or Protobuf",
+    ),
+    Option("keyFormat", "str", None, "the same for keys", choices=FORMATS, ignore_case=True),
+    Option("keySchema", "str", None, "the same for keys"),
+    Option("registry", "str", None, "where schemas are: a URL of a schema registry, or a folder"),
+    Option(
+        "onError",
+        "str",
+        "fail",
+        "a record that cannot be decoded: fail the query; column: a row with its reason and bytes; deadLetter: no row",
+        choices=ON_ERROR,
+        ignore_case=True,
+    ),
+    Option("deadLetterTopic", "str", None, "where onError=deadLetter sends such records, durably"),
+    Option("separator", "str", ",", "what stands between two values in csv: one character of ASCII"),
+    Option("timeZone", "str", "UTC", "the zone of timestamps in texts that name none"),
 )
 LIMITS = (
     Option("maxOffsetsPerTrigger", "str", None, "stream: offsets in one batch, shared out by backlog"),
@@ -125,8 +163,8 @@ LOG_PLACE = ("logPartition", "logOffset", "logTimestamp")
 VIEWS = {
     "records": COLUMNS,
     "lag": (
-        *("group", "state", "topic", "partition", "committedOffset", "endOffset", "lag"),
-        *("memberId", "groupInstanceId", "clientId", "clientHost", "sampledAt"),
+        *("group", "state", "topic", "partition", "committedOffset", "endOffset", "lag", "lagSeconds"),
+        *("memberId", "groupInstanceId", "clientId", "clientHost", "error", "sampledAt"),
     ),
     "offset_commits": (
         *("group", "topic", "partition", "offset", "leaderEpoch", "metadata", "commitTime", "expireTime"),
@@ -158,7 +196,7 @@ GROUP_LOG = "__consumer_offsets"
 EXTRA_COLUMNS = ("headers", "leaderEpoch", "keySize", "valueSize")
 """Columns of a read only on request."""
 
-SOURCE = (*TOPICS, *POSITIONS, *READING, *LIMITS, *GROUP, *MEMBER)
+SOURCE = (*TOPICS, *POSITIONS, *READING, *TYPED, *LIMITS, *GROUP, *MEMBER)
 SINK = (
     Option("topic", "str", None, "topic for every row; without it, the column topic decides"),
     Option("includeHeaders", "bool", False, "accepted without effect: a column headers is always written"),
@@ -188,49 +226,55 @@ SECRET = ("password", "secret", "jaas", "token", "keystore.key")
 
 
 CLIENT = {
-    "kafka.bootstrap.servers": "brokers to ask first, host:port separated by commas",
-    "kafka.client.id": "name shown in the broker's logs",
-    "kafka.client.rack": "source: rack of the tasks, which fetch from a replica there; each task resolves ${env:NAME}",
-    "kafka.isolation.level": "read_uncommitted (default) or read_committed",
-    "kafka.request.timeout.ms": "how long one answer may take",
+    "kafka.bootstrap.servers": "",
+    "kafka.client.id": "",
+    "kafka.client.rack": "source: each task resolves ${env:NAME} and fetches from a replica there",
+    "kafka.isolation.level": "",
+    "kafka.request.timeout.ms": "",
     "kafka.default.api.timeout.ms": "how long a broker that does not answer is waited for",
-    "kafka.fetch.max.bytes": "source: most bytes of one fetch answer",
-    "kafka.max.partition.fetch.bytes": "source: most bytes of one partition in a fetch answer",
-    "kafka.fetch.max.wait.ms": "source: how long the broker may wait for records",
-    "kafka.session.timeout.ms": "source: groupMode=member: silence after which the group gives the partitions away",
-    "kafka.heartbeat.interval.ms": "source: groupMode=member: time between heartbeats",
+    "kafka.fetch.max.bytes": "source: ",
+    "kafka.max.partition.fetch.bytes": "source: ",
+    "kafka.fetch.max.wait.ms": "source: ",
+    "kafka.session.timeout.ms": "source: groupMode=member: ",
+    "kafka.heartbeat.interval.ms": "source: groupMode=member: ",
     "kafka.max.poll.interval.ms": "source: groupMode=member: longest time from one batch to the next",
-    "kafka.group.protocol": "source: groupMode=member: classic (default), or consumer, the protocol of KIP-848",
-    "kafka.group.remote.assignor": "source: groupMode=member with kafka.group.protocol=consumer: the broker's assignor",
-    "kafka.partition.assignment.strategy": "source: groupMode=member: assignors; range,cooperative-sticky by default",
-    "kafka.metadata.max.age.ms": "how old the knowledge of leaders may become",
-    "kafka.retry.backoff.ms": "pause before the first retry of a request; it doubles up to kafka.retry.backoff.max.ms",
-    "kafka.retry.backoff.max.ms": "longest pause between two retries",
-    "kafka.reconnect.backoff.ms": "pause before connecting again; it doubles up to kafka.reconnect.backoff.max.ms",
-    "kafka.reconnect.backoff.max.ms": "longest pause between two attempts to connect",
-    "kafka.connections.max.idle.ms": "when an unused connection is closed",
-    "kafka.acks": "sink: all (default), 1 or 0",
-    "kafka.enable.idempotence": "sink: true (default) removes duplicates of retries inside a task",
-    "kafka.compression.type": "sink: none (default), gzip, snappy, lz4 or zstd",
-    "kafka.compression.gzip.level": "sink: level of gzip, 1 to 9, or -1",
-    "kafka.compression.lz4.level": "sink: level of lz4, 1 to 17",
-    "kafka.compression.zstd.level": "sink: level of zstd, -131072 to 22",
-    "kafka.batch.size": "sink: record bytes in one batch; a batch too large for the topic is split",
+    "kafka.group.protocol": "source: groupMode=member: ",
+    "kafka.group.remote.assignor": "source: groupMode=member: ",
+    "kafka.partition.assignment.strategy": "source: groupMode=member: ",
+    "kafka.metadata.max.age.ms": "",
+    "kafka.retry.backoff.ms": "",
+    "kafka.retry.backoff.max.ms": "",
+    "kafka.reconnect.backoff.ms": "",
+    "kafka.reconnect.backoff.max.ms": "",
+    "kafka.connections.max.idle.ms": "",
+    "kafka.acks": "sink: ",
+    "kafka.enable.idempotence": "sink: removes duplicates of retries inside a task",
+    "kafka.compression.type": "sink: ",
+    "kafka.compression.gzip.level": "sink: ",
+    "kafka.compression.lz4.level": "sink: ",
+    "kafka.compression.zstd.level": "sink: ",
+    "kafka.batch.size": "sink: 900,000 by default; a batch too large for the topic is split",
     "kafka.partitioner.class": "sink: DefaultPartitioner, or RoundRobinPartitioner, which ignores keys",
-    "kafka.partitioner.ignore.keys": "sink: true spreads rows with keys as if they had none",
-    "kafka.retries": "sink: how often a batch is sent again at most, within kafka.delivery.timeout.ms",
-    "kafka.max.request.size": "sink: most bytes of one produce request",
-    "kafka.max.block.ms": "sink: how long an unknown topic or partition is waited for",
-    "kafka.delivery.timeout.ms": "sink: how long a batch is retried",
+    "kafka.partitioner.ignore.keys": "sink: ",
+    "kafka.retries": "sink: within kafka.delivery.timeout.ms",
+    "kafka.max.request.size": "sink: ",
+    "kafka.max.block.ms": "sink: ",
+    "kafka.delivery.timeout.ms": "sink: ",
     "kafka.transaction.timeout.ms": "sink: exactlyOnce: how long a task may write, 900000 by default",
 }
-"""Client options with an effect; any other `kafka.*` is accepted with a warning."""
+"""Client options with an effect, each with the side it is for and what docs/options.md does not say of it.
+
+Any other `kafka.*` is accepted with a warning.
+"""
 
 CLIENT_OF_MEMBER = tuple(name for name, text in CLIENT.items() if text.startswith("source: groupMode=member"))
 """Client options used only by a query with groupMode=member."""
 
 CLIENT_OF_EXECUTOR = ("kafka.client.rack",)
 """Client options whose references mean something else on each executor, and are resolved there."""
+
+OF_EXECUTOR = ("registry",)
+"""The same of our own options: a secret in it stays out of plans and of what travels to executors."""
 
 CLIENT_NO_EFFECT = (
     "kafka.linger.ms",
@@ -249,19 +293,3 @@ FORBIDDEN_SOURCE = (
     "kafka.interceptor.classes",
 )
 FORBIDDEN_SINK = ("kafka.key.serializer", "kafka.value.serializer", "kafka.transactional.id")
-
-
-def as_markdown(options: tuple[Option, ...]) -> str:
-    """The table that the user guide prints."""
-    rows = ["| option | default | meaning |", "|---|---|---|"]
-    for option in options:
-        default = "" if option.default is None else str(option.default).lower()
-        rows.append(f"| `{option.name}` | {default} | {option.help} |")
-    return "\n".join(rows)
-
-
-def client_as_markdown() -> str:
-    """The same for the `kafka.*` options."""
-    return "\n".join(
-        ["| option | meaning |", "|---|---|", *(f"| `{name}` | {text} |" for name, text in CLIENT.items())]
-    )

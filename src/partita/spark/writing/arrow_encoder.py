@@ -14,6 +14,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from partita.records.builder import varint
+from partita.records.header import HEADER_SIZE
 from partita.records.row_packing import RECORD_OVERHEAD_MAX
 
 TABLE_SIZE = 1 << 16
@@ -49,7 +50,7 @@ class ArrowEncoder:
         return cuts
 
     def encode(self, places: NDArray[np.int64]) -> memoryview:
-        """The records of these rows one behind the other, with offsets from 0 on and times from the first row's on."""
+        """The records of these rows behind room for a header, with offsets from 0 and times from the first row's on."""
         at = pa.array(places)
         keys, values = self._keys.take(at), self._values.take(at)
         headers = None if self._headers is None else self._headers.take(at)
@@ -82,14 +83,14 @@ class ArrowEncoder:
 
 
 def _joined(*parts: pa.Array | pa.Scalar) -> memoryview:
-    """The parts of each row joined, row behind row."""
+    """The parts of each row joined, row behind row, behind the room for a header."""
     rows = pc.binary_join_element_wise(*parts, pa.scalar(b"", pa.binary()))
     if isinstance(rows, pa.ChunkedArray):
         rows = rows.combine_chunks()
     _, offsets, data = rows.buffers()
     bounds = np.frombuffer(offsets, np.int32)
     first, last = rows.offset, rows.offset + len(rows)
-    return memoryview(data)[int(bounds[first]) : int(bounds[last])]
+    return memoryview(bytearray().join((bytes(HEADER_SIZE), memoryview(data)[int(bounds[first]) : int(bounds[last])])))
 
 
 def varints(numbers: NDArray[np.int64]) -> pa.Array:

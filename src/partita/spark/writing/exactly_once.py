@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from pyspark import TaskContext
 
-from partita.errors import KafkaError
+from partita.errors import KafkaError, ProducerFencedError
 from partita.lazy import later
 from partita.options import ConfigError
 from partita.spark.cluster.broker_link import BrokerLink
@@ -117,6 +117,8 @@ def _abort(link: BrokerLink, transaction: TaskTransaction, place: TaskPlace) -> 
     """Abort the open transaction if possible; else the next attempt or the timeout does."""
     try:
         link.call(transaction.abort())
+    except ProducerFencedError:
+        log.info("%s: a newer attempt of this task has ended its transaction", place)
     except (KafkaError, TimeoutError) as error:
         log.warning("%s: the transaction was left open: %s", place, error)
 

@@ -12,9 +12,10 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from partita.producer.columns import cells_of
+from partita.protocol.primitives import Buffer
 from partita.records import row_packing
 from partita.records.builder import assemble
-from partita.records.header import TRANSACTIONAL_BIT
+from partita.records.header import HEADER_SIZE, TRANSACTIONAL_BIT
 from partita.records.row_packing import RowEncoder
 from partita.spark.writing.arrow_encoder import ArrowEncoder
 
@@ -30,7 +31,7 @@ class Encoder(Protocol):
         ...
 
     def encode(self, places: Places) -> memoryview:
-        """The records of these rows one behind the other, with offsets from 0 on and times from the first row's on."""
+        """The records of these rows behind room for a header, with offsets from 0 and times from the first row's on."""
         ...
 
 
@@ -70,7 +71,7 @@ def rows_of(
 
 @dataclass(frozen=True, slots=True)
 class PackedRecords:
-    """Encoded records of one batch. `rows` are their source, for `split`."""
+    """Encoded records of one batch, behind room for its header. `rows` are their source, for `split`."""
 
     payload: memoryview
     rows: Rows
@@ -85,7 +86,7 @@ class PackedRecords:
     @property
     def size(self) -> int:
         """Bytes of the records before compression."""
-        return len(self.payload)
+        return len(self.payload) - HEADER_SIZE
 
     def split(self, batch_bytes: int) -> list[PackedRecords]:
         """The same records in batches of at most `batch_bytes`, but for a single large record."""
@@ -98,14 +99,15 @@ class PackedRecords:
         producer_epoch: int = -1,
         base_sequence: int = -1,
         is_transactional: bool = False,
-    ) -> bytes:
-        """The bytes of the whole batch, compressed here."""
+    ) -> Buffer:
+        """The bytes of the whole batch, compressed here; without compression they are the payload's own, so once."""
         rows = self.rows
         times = None if rows.timestamps_ms is None else rows.timestamps_ms[rows.places]
         return assemble(
             self.payload,
             codec=self.codec,
             level=self.level,
+            room=HEADER_SIZE,
             base_offset=0,
             leader_epoch=-1,
             attributes=self.codec | (TRANSACTIONAL_BIT if is_transactional else 0),

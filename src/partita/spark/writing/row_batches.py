@@ -57,7 +57,6 @@ class RowBatches:
         return built
 
     def _by_topic(self, columns: dict[str, pa.Array], count: int) -> Iterator[tuple[str, NDArray[np.int64]]]:
-        """Each topic with the places of its rows."""
         if self.topic is not None:
             yield self.topic, np.arange(count)
             return
@@ -72,7 +71,6 @@ class RowBatches:
     def _targets(
         self, topic: str, given: pa.Array | None, keys: pa.Array, chosen: NDArray[np.int64], count_of: PartitionCount
     ) -> NDArray[np.int64]:
-        """The partition of each chosen row."""
         picked = keys.take(pa.array(chosen)) if len(chosen) != len(keys) else keys
         wanted = None if given is None else np.asarray(given.take(pa.array(chosen)).fill_null(-1), np.int64)
         least = 1 if wanted is None else int(wanted.max(initial=0)) + 1
@@ -103,7 +101,6 @@ def _times(column: pa.Array | None, now_ms: int) -> NDArray[np.int64] | None:
 
 
 def _buffers(column: pa.Array) -> tuple[NDArray[np.int64], NDArray[np.uint8]]:
-    """Offsets and bytes of a binary column."""
     _, offsets, data = column.buffers()
     found = np.frombuffer(offsets, np.int32)[column.offset : column.offset + len(column) + 1].astype(np.int64)
     return found, np.frombuffer(data, np.uint8) if data is not None else np.zeros(0, np.uint8)

@@ -1,4 +1,4 @@
-"""Send the Arrow batches of one task: while one is on its way to the brokers, the next is encoded."""
+"""Send the Arrow batches of one task: while some are on their way to the brokers, the next is encoded."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def packer_of(options: SinkOptions) -> row_batches.RowBatches:
 def send_rows(
     link: BrokerLink, producer: TopicProducer, packer: row_batches.RowBatches, batches: Iterator[pa.RecordBatch]
 ) -> RowsWritten:
-    """Send all rows and wait until the brokers have them."""
+    """Send all rows and wait until the brokers have them. After an error nothing is under way any more."""
     pending: Future[None] | None = None
     rows = 0
     topic: str | None = None
@@ -73,8 +73,10 @@ def send_rows(
             rows += batch.num_rows
         if pending is not None:
             pending.result()
+            link.call(producer.flush())
     finally:
         if pending is not None:
             pending.cancel()
+            link.call(producer.stop())
     settle()
     return RowsWritten(rows, topic)

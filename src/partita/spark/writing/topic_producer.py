@@ -1,8 +1,10 @@
-"""Send encoded batches to their leaders: in order for each partition, one request in flight per leader, retried.
+"""Send encoded batches to their leaders, in order for each partition, retried.
 
-With idempotence every batch carries producer id and sequence, so that a retry is stored once; a task that fails and
-runs again is a new producer, and its rows are written again (at least once). `partita.spark.writing.task_transaction`
-gives it a transaction to write in.
+With idempotence every batch carries producer id and sequence, so that a retry is stored once, and a broker refuses a
+batch whose predecessor it lacks. So several requests are in flight, and what one of them does not bring in is sent
+again when everything before it is stored. Only a partition's first batch goes alone: a broker that does not know the
+producer takes any sequence. A task that fails and runs again is a new producer, and its rows are written again (at
+least once). `partita.spark.writing.task_transaction` gives it a transaction to write in.
 """
 
 from __future__ import annotations
@@ -10,6 +12,7 @@ from __future__ import annotations
 import asyncio
 from collections import defaultdict, deque
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from typing import Any, Protocol
 
 from partita.errors import KafkaError, error_for
@@ -17,10 +20,13 @@ from partita.net.cluster import Cluster
 from partita.protocol.error_codes import ErrorCode
 from partita.protocol.messages.init_producer_id import InitProducerIdRequest
 from partita.protocol.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
+from partita.protocol.primitives import Buffer
 from partita.spark.settings.positions import TopicPartition
 from partita.spark.settings.produce import ProduceSettings
 
 PRODUCE_BY_NAME = 12
+IN_FLIGHT_MAX = 5
+"""Requests that are sent without waiting: of so many batches in a row a broker knows which it has stored already."""
 SEQUENCE_MASK = 0x7FFF_FFFF
 
 
@@ -48,7 +54,7 @@ class Batch(Protocol):
         producer_epoch: int = -1,
         base_sequence: int = -1,
         is_transactional: bool = False,
-    ) -> bytes:
+    ) -> Buffer:
         """The bytes of the whole batch."""
         ...
 
@@ -92,7 +98,13 @@ class TopicProducer:
         self._settings = settings
         self._within = within
         self._producer_id, self._producer_epoch = -1, -1
-        self._next_sequence: dict[TopicPartition, int] = defaultdict(int)
+        self._next_sequence: dict[TopicPartition, int] = {}
+        self._known: set[TopicPartition] = set()
+        """Partitions that have stored a batch of this producer."""
+        self._in_flight_max = IN_FLIGHT_MAX if settings.idempotent and settings.retries else 1
+        self._is_stopped = False
+        self._rounds: deque[tuple[asyncio.Task[None], int]] = deque()
+        """Rounds under way, at most one batch for each partition in each, with their bytes before compression."""
         self._largest: dict[str, int] = {}
 
     async def start(self) -> None:
@@ -134,8 +146,9 @@ class TopicProducer:
         return count
 
     async def send(self, batches: Mapping[TopicPartition, Sequence[Batch]]) -> None:
-        """Send every batch and wait until all are acknowledged. Raises errors that a retry did not cure.
+        """Send every batch, and wait until few are under way: `flush` returns when all are acknowledged.
 
+        Raises errors that a retry did not cure, those of batches sent before, too; then nothing is under way any more.
         A batch that is too large for the broker is split until it fits, and so are later ones of its topic. A single
         record that is too large raises MessageTooLargeError.
         """
@@ -144,13 +157,71 @@ class TopicProducer:
             await self._within.add(queues)
         while queues:
             firsts = {key: self._fitting(key, queue) for key, queue in queues.items()}
-            sequences = {key: self._next_sequence[key] for key in firsts}
-            sealed = {key: self._sealed(key, first) for key, first in firsts.items()}
-            for key in await self._send_round(sealed):
-                # The broker appended nothing, so the parts of the split batch use its sequences.
-                self._next_sequence[key] = sequences[key]
-                self._split(key, firsts[key], queues[key])
+            size = sum(first.size for first in firsts.values())
+            while self._rounds and not self._may_go(firsts, size):
+                await self._oldest()
+            before = self._rounds[-1][0] if self._rounds else None
+            sequences = {key: self._next_sequence.get(key, 0) for key in firsts}
+            for key, first in firsts.items():
+                self._next_sequence[key] = (sequences[key] + first.records_count) & SEQUENCE_MASK
+            self._rounds.append((asyncio.create_task(self._round(firsts, sequences, before)), size))
             queues = {key: queue for key, queue in queues.items() if queue}
+
+    async def flush(self) -> None:
+        """Wait until everything sent is acknowledged. Raises errors as `send` does."""
+        while self._rounds:
+            await self._oldest()
+
+    async def stop(self) -> None:
+        """Send nothing more, and wait for the answers to what is under way, whatever they are.
+
+        Before a transaction is aborted: a batch that comes later could belong to the next one.
+        """
+        self._is_stopped = True
+        await asyncio.gather(*(task for task, _ in self._rounds), return_exceptions=True)
+
+    def _may_go(self, firsts: Iterable[TopicPartition], size: int) -> bool:
+        """Whether a round may be sent now, behind those under way."""
+        is_small = size + sum(size for _, size in self._rounds) <= self._settings.request_bytes
+        knows = all(key in self._known or key not in self._next_sequence for key in firsts)
+        return is_small and knows and len(self._rounds) < self._in_flight_max
+
+    async def _oldest(self) -> None:
+        try:
+            await self._rounds[0][0]
+        except Exception:
+            await self.stop()
+            raise
+        self._rounds.popleft()
+
+    async def _round(
+        self,
+        batches: Mapping[TopicPartition, Batch],
+        sequences: Mapping[TopicPartition, int],
+        before: asyncio.Task[None] | None,
+    ) -> None:
+        """Have one batch for each partition stored, behind those of the round `before`."""
+        waiting = {key: self._sealed(batch, sequences[key]) for key, batch in batches.items()}
+        too_large: set[TopicPartition] = set()
+        attempts = 0
+        if self._in_flight_max > 1:
+            attempts = 1
+            with suppress(KafkaError):
+                await self._attempt(waiting, too_large)
+        if before is not None:
+            # Also where nothing waits: a partition's batch may be behind one of a round that is further ahead.
+            await before
+        await self._send_again(waiting, too_large, attempts)
+        self._known.update(batches.keys() - too_large)
+        for key in too_large:
+            # The broker stored nothing, so the parts of the split batch use its sequences.
+            sequence = sequences[key]
+            queue = deque([batches[key]])
+            self._shrink(key, batches[key])
+            while queue:
+                part = self._fitting(key, queue)
+                await self._round({key: part}, {key: sequence}, None)
+                sequence = (sequence + part.records_count) & SEQUENCE_MASK
 
     def _fitting(self, key: TopicPartition, queue: deque[Batch]) -> Batch:
         """The next batch of a partition, split first if its topic has refused smaller ones."""
@@ -161,7 +232,8 @@ class TopicProducer:
             first = queue.popleft()
         return first
 
-    def _split(self, key: TopicPartition, refused: Batch, queue: deque[Batch]) -> None:
+    def _shrink(self, key: TopicPartition, refused: Batch) -> None:
+        """Have later batches of the topic be smaller than this one. Raises MessageTooLargeError for a single record."""
         if refused.records_count == 1:
             where = f"writing to {key[0]}-{key[1]}: one record of {refused.size} bytes"
             raise error_for(
@@ -169,14 +241,10 @@ class TopicProducer:
                 f"{where}; the topic's max.message.bytes is smaller: raise it, or write smaller rows",
             )
         self._largest[key[0]] = min(refused.size // 2, self._largest.get(key[0], refused.size))
-        queue.appendleft(refused)
 
-    def _sealed(self, key: TopicPartition, batch: Batch) -> bytes:
-        """The bytes of a batch, with the next sequence of its partition."""
+    def _sealed(self, batch: Batch, sequence: int) -> Buffer:
         if not self._settings.idempotent:
             return batch.build()
-        sequence = self._next_sequence[key]
-        self._next_sequence[key] = (sequence + batch.records_count) & SEQUENCE_MASK
         return batch.build(
             producer_id=self._producer_id,
             producer_epoch=self._producer_epoch,
@@ -184,52 +252,55 @@ class TopicProducer:
             is_transactional=self._within is not None,
         )
 
-    async def _send_round(self, batches: dict[TopicPartition, bytes]) -> set[TopicPartition]:
-        """Send at most one batch for each partition; those refused for the moment are sent again, the very same bytes.
-
-        Returns the partitions whose batch is too large for the broker.
-        """
-        waiting = dict(batches)
-        too_large: set[TopicPartition] = set()
-        attempts = 0
+    async def _send_again(
+        self, waiting: dict[TopicPartition, Buffer], too_large: set[TopicPartition], attempts: int
+    ) -> None:
+        """Send what is waiting, the very same bytes, until nothing is; `attempts` were made already."""
 
         async def once() -> None:
             nonlocal attempts
+            if not waiting:
+                return
             attempts += 1
             try:
-                await attempt()
+                await self._attempt(waiting, too_large)
             except KafkaError as error:
                 # A retriable error would be tried again by `Cluster.retry`; wrap it once `retries` are used up.
                 if error.retriable and attempts > self._settings.retries:
                     raise _GivenUp(error) from error
                 raise
 
-        async def attempt() -> None:
-            by_leader: dict[int, list[TopicPartition]] = defaultdict(list)
-            for topic, partition in waiting:
-                by_leader[(await self._cluster.leader_for(topic, partition)).id].append((topic, partition))
-            await asyncio.gather(
-                *(self._to_leader(node_id, keys, waiting, too_large) for node_id, keys in by_leader.items())
-            )
-            if waiting:
-                self._cluster.expire_metadata()
-                raise error_for(ErrorCode.NOT_LEADER_OR_FOLLOWER, f"not acknowledged: {sorted(waiting)[:5]}")
-
         try:
             await self._cluster.retry(once, timeout_ms=self._settings.delivery_timeout_ms)
         except _GivenUp as given_up:
             raise given_up.last from None
-        return too_large
+
+    async def _attempt(self, waiting: dict[TopicPartition, Buffer], too_large: set[TopicPartition]) -> None:
+        """Send what is waiting once. Raises KafkaError while something still waits, when every answer is there."""
+        by_leader: dict[int, list[TopicPartition]] = defaultdict(list)
+        for topic, partition in waiting:
+            by_leader[(await self._cluster.leader_for(topic, partition)).id].append((topic, partition))
+        outcomes = await asyncio.gather(
+            *(self._to_leader(node_id, keys, waiting, too_large) for node_id, keys in by_leader.items()),
+            return_exceptions=True,
+        )
+        for error in filter(None, outcomes):
+            raise error
+        if waiting:
+            self._cluster.expire_metadata()
+            raise error_for(ErrorCode.NOT_LEADER_OR_FOLLOWER, f"not acknowledged: {sorted(waiting)[:5]}")
 
     async def _to_leader(
         self,
         node_id: int,
         keys: list[TopicPartition],
-        waiting: dict[TopicPartition, bytes],
+        waiting: dict[TopicPartition, Buffer],
         too_large: set[TopicPartition],
     ) -> None:
         """Requests of at most `request_bytes`, one after the other; removes answered batches from `waiting`."""
         while keys:
+            if self._is_stopped:
+                raise asyncio.CancelledError
             size = 0
             chosen: list[TopicPartition] = []
             while keys and (not chosen or size + len(waiting[keys[-1]]) <= self._settings.request_bytes):
@@ -248,7 +319,7 @@ class TopicProducer:
                 for partition in topic.partition_responses:
                     _judge((topic.name, partition.index), partition, waiting, too_large)
 
-    def _request(self, keys: list[TopicPartition], waiting: Mapping[TopicPartition, bytes]) -> ProduceRequest:
+    def _request(self, keys: list[TopicPartition], waiting: Mapping[TopicPartition, Buffer]) -> ProduceRequest:
         topics: dict[str, list[PartitionProduceData]] = defaultdict(list)
         for topic, partition in keys:
             topics[topic].append(PartitionProduceData(index=partition, records=waiting[topic, partition]))
@@ -261,7 +332,7 @@ class TopicProducer:
 
 
 def _judge(
-    key: TopicPartition, told: Any, waiting: dict[TopicPartition, bytes], too_large: set[TopicPartition]
+    key: TopicPartition, told: Any, waiting: dict[TopicPartition, Buffer], too_large: set[TopicPartition]
 ) -> None:
     if told.error_code in (ErrorCode.NONE, ErrorCode.DUPLICATE_SEQUENCE_NUMBER):
         waiting.pop(key, None)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import json
 import re
 from pathlib import Path
 from runpy import run_path
@@ -13,6 +14,7 @@ from partita.broker.api.apis import SERVED, ServedApi
 from support.every_case import every_case
 
 TOOLS = Path(__file__).parents[4] / "tools"
+VECTORS = Path(__file__).parents[3] / "vectors"
 
 
 @pytest.mark.parametrize("tool", ["apis.py", "compatibility.py"])
@@ -49,3 +51,10 @@ def test_a_handler_s_file_is_named_after_its_api_and_takes_its_request(api: Serv
     assert (context.name, context.annotation) == ("ctx", "RequestContext")
     assert (request.name, request.annotation) == ("request", api.request.__name__)
     assert api.handler is module.handle
+
+
+def test_the_page_names_every_api_of_kafka_that_is_not_served() -> None:
+    missing = run_path(str(TOOLS / "compatibility.py"))["MISSING"]
+    apis = json.loads((VECTORS / "schema.json").read_text())["apis"]
+    of_kafka = {api["api"]: api["name"] for api in apis if "BROKER" in api["listeners"]}
+    assert {key: name for key, (name, _) in missing.items()} == {k: n for k, n in of_kafka.items() if k not in SERVED}

@@ -16,13 +16,48 @@ import pytest
 from partita.broker.api import context
 from partita.broker.api.apis import SERVED, ServedApi
 from partita.broker.api.context import AT_ONCE, RequestContext, handled
+from partita.protocol.messages.streams_group_heartbeat import StreamsGroupHeartbeatRequest
+from partita.protocol.messages.streams_group_topology_description_update import (
+    StreamsGroupTopologyDescriptionUpdateRequest,
+)
 from partita.protocol.primitives import Message
 from partita.security.principals import KafkaPrincipal
 from support.broker.data_plane import DataPlane, data_plane
 from support.share.persister import MemoryPersister
 
-WIDE = AT_ONCE + 50
 Path = tuple[str, ...]
+
+
+def element_of(hint: Any) -> tuple[Any, bool]:
+    """The type of a field without None, or of its elements; and whether it is an array."""
+    if get_origin(hint) in (Union, types.UnionType):
+        hint = next(each for each in get_args(hint) if each is not type(None))
+    return (get_args(hint)[0], True) if get_origin(hint) is list else (hint, False)
+
+
+def fields_of(kind: Any) -> dict[str, tuple[Any, bool]]:
+    hints = get_type_hints(kind.__init__, vars(sys.modules[kind.__module__]))
+    return {name: element_of(hint) for name, hint in hints.items() if name != "return"}
+
+
+def is_structure(kind: Any) -> bool:
+    return kind not in (bool, int, str, float, bytes) and hasattr(kind, "__slots__")
+
+
+def arrays_of(kind: Any) -> Iterator[Path]:
+    for name, (element, is_array) in fields_of(kind).items():
+        if is_array:
+            yield (name,)
+        if is_structure(element):
+            for path in arrays_of(element):
+                yield (name, *path)
+
+
+def arrays_named(api: str, request: type[Message]) -> list[tuple[str, str]]:
+    return [(api, ".".join(path)) for path in arrays_of(request)]
+
+
+WIDE = AT_ONCE + 50
 BY_A_SHARD = "its shard takes a request in one step"
 AS_A_SET = "it is made a set, in one step"
 OF_ONE = "of one topic or resource, which is changed in one step"
@@ -36,6 +71,11 @@ IN_ONE_STEP = {
     ("ConsumerGroupHeartbeat", "topic_partitions"): BY_A_SHARD,
     ("ConsumerGroupHeartbeat", "topic_partitions.partitions"): BY_A_SHARD,
     ("ShareGroupHeartbeat", "subscribed_topic_names"): BY_A_SHARD,
+    **dict.fromkeys(arrays_named("StreamsGroupHeartbeat", StreamsGroupHeartbeatRequest), BY_A_SHARD),
+    **dict.fromkeys(
+        arrays_named("StreamsGroupTopologyDescriptionUpdate", StreamsGroupTopologyDescriptionUpdateRequest),
+        "it is not looked at",
+    ),
     ("AlterShareGroupOffsets", "topics"): BY_A_SHARD,
     ("AlterShareGroupOffsets", "topics.partitions"): BY_A_SHARD,
     ("DeleteShareGroupOffsets", "topics"): BY_A_SHARD,
@@ -76,33 +116,8 @@ def plane() -> Iterator[DataPlane]:
         "delegation.token.secret.key": "secret",
     }
     with data_plane(**settings) as made:
-        made.services.persister = MemoryPersister
+        made.services.persister = MemoryPersister().answer
         yield made
-
-
-def element_of(hint: Any) -> tuple[Any, bool]:
-    """The type of a field without None, or of its elements; and whether it is an array."""
-    if get_origin(hint) in (Union, types.UnionType):
-        hint = next(each for each in get_args(hint) if each is not type(None))
-    return (get_args(hint)[0], True) if get_origin(hint) is list else (hint, False)
-
-
-def fields_of(kind: Any) -> dict[str, tuple[Any, bool]]:
-    hints = get_type_hints(kind.__init__, vars(sys.modules[kind.__module__]))
-    return {name: element_of(hint) for name, hint in hints.items() if name != "return"}
-
-
-def is_structure(kind: Any) -> bool:
-    return kind not in (bool, int, str, float, bytes) and hasattr(kind, "__slots__")
-
-
-def arrays_of(kind: Any) -> Iterator[Path]:
-    for name, (element, is_array) in fields_of(kind).items():
-        if is_array:
-            yield (name,)
-        if is_structure(element):
-            for path in arrays_of(element):
-                yield (name, *path)
 
 
 def filled(kind: Any, path: Path, number: int, *, is_bare: bool) -> Any:

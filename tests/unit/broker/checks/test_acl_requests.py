@@ -97,6 +97,12 @@ WRONG = [
         marks=pytest.mark.case("SE-I06"),
     ),
     pytest.param(creation(principal="alice"), NO_COLON, marks=pytest.mark.case("SE-I07")),
+    pytest.param(creation(host=""), "Host pattern cannot be null or empty", marks=pytest.mark.case("SE-J08")),
+    pytest.param(
+        creation(host="10.0.0.0/33"),
+        "Invalid CIDR notation '10.0.0.0/33': it needs an address and a length, such as 10.1.0.0/16",
+        marks=pytest.mark.case("SE-J08"),
+    ),
     pytest.param(creation(resource_type=9), "Invalid resourceType UNKNOWN", marks=pytest.mark.case("SE-I08")),
     pytest.param(creation(operation=99), "Invalid operation UNKNOWN", marks=pytest.mark.case("SE-I08")),
     pytest.param(creation(resource_type=1), "Invalid resourceType ANY", marks=pytest.mark.case("SE-I09", "SE-I15")),

@@ -16,7 +16,7 @@ from support.broker.everything import GROUP, TOPIC, one_of_each
 from support.broker.raw import Raw
 from support.every_case import every_case
 
-OPEN_TO_ALL = {17, 18, 36, 60}
+OPEN_TO_ALL = {17, 18, 36, 60, 71, 72}
 """SaslHandshake, ApiVersions, SaslAuthenticate, DescribeCluster: nothing is needed."""
 REFUSALS = {
     ErrorCode.TOPIC_AUTHORIZATION_FAILED,

@@ -85,23 +85,14 @@ def test_an_id_that_the_broker_makes_has_22_characters(raw: Raw) -> None:
 
 
 @pytest.mark.case("GC-T39")
-def test_switched_off_both_apis_answer_unsupported_version_and_the_feature_is_not_in_force() -> None:
+def test_switched_off_both_apis_answer_unsupported_version() -> None:
     with Broker(group_coordinator_rebalance_protocols="classic") as broker, Raw(broker.port) as raw:
         raw.find("g")
         assert raw.ask(beat("a"), 1).error_code == ErrorCode.UNSUPPORTED_VERSION
         answer = raw.ask(ConsumerGroupDescribeRequest(group_ids=["g"]), 1)
         assert answer.groups[0].error_code == ErrorCode.UNSUPPORTED_VERSION
         versions = raw.ask(ApiVersionsRequest(client_software_name="x", client_software_version="1"), 4)
-        assert "group.version" not in [feature.name for feature in versions.finalized_features]
-
-
-def test_the_feature_is_told_with_its_level(raw: Raw) -> None:
-    answer = raw.ask(ApiVersionsRequest(client_software_name="x", client_software_version="1"), 4)
-    supported = {f.name: (f.min_version, f.max_version) for f in answer.supported_features}
-    finalized = {f.name: f.max_version_level for f in answer.finalized_features}
-    assert (supported["group.version"], finalized["group.version"]) == ((0, 1), 1)
-    old = raw.ask(ApiVersionsRequest(client_software_name="x", client_software_version="1"), 3)
-    assert "group.version" not in [f.name for f in old.supported_features], "version 3 knows no lowest level of 0"
+        assert "group.version" in [feature.name for feature in versions.finalized_features], "the two are apart"
 
 
 @pytest.mark.case("GC-T36")

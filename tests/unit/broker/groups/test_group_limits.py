@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from uuid import UUID
+
 import pytest
 
 from partita import Broker
@@ -81,3 +83,11 @@ def test_steps_share_no_batch_larger_than_the_offsets_topic_takes() -> None:
     assert [len(covered) for *_, covered in shared_batches(steps)] == [10]
     assert [len(covered) for *_, covered in shared_batches(steps, 1000)] == [5, 5]
     assert [len(covered) for *_, covered in shared_batches(steps, 150)] == [1] * 10
+
+
+def test_member_ids_are_the_clients_name_and_a_random_uuid(broker: Broker) -> None:
+    ids = broker.run(lambda: [broker.running.services.groups().new_member_id("my-app") for _ in range(200)])
+    uuids = [UUID(member_id.removeprefix("my-app-")) for member_id in ids]
+    assert len(set(uuids)) == 200
+    assert {uuid.version for uuid in uuids} == {4}
+    assert [f"my-app-{uuid}" for uuid in uuids] == ids

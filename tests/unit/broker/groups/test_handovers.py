@@ -11,6 +11,7 @@ import pytest
 from partita import Broker
 from partita.broker.groups.handovers import decode_handovers, encode_handovers
 from partita.broker.shard_life import State
+from partita.broker.topics.catalogue import OFFSETS_TOPIC
 from partita.group.contract import NO_HANDOVER, Handover
 from partita.protocol.messages.join_group import JoinGroupResponse
 from support.broker.raw import Raw, join_request, sync_request
@@ -21,7 +22,7 @@ SESSION_MS = 10_000
 
 def joined(broker: Broker) -> JoinGroupResponse:
     """The generation that a new member of group "g" is told, by JoinGroup version 3."""
-    broker.run(lambda: broker.cluster.ensure_offsets_topic())
+    broker.run(lambda: broker.cluster.ensure_state_topic(OFFSETS_TOPIC))
     with Raw(broker.port) as raw:
         answer = raw.ask(join_request("g", session_timeout_ms=SESSION_MS), 3)
         assert isinstance(answer, JoinGroupResponse)

@@ -386,6 +386,48 @@ def test_a_topic_that_is_deleted_and_created_again_inherits_no_offset(tmp_path: 
             assert world.committed() == -1
 
 
+def test_a_commit_to_a_topic_created_again_outlives_the_deletion_of_another(tmp_path: Path) -> None:
+    """S20: the tombstones of the first deletion are not durable yet when the second one comes."""
+    with shard_world(tmp_path) as world:
+        catalogue = world.cluster.catalogue
+        world.do(lambda: world.cluster.create_topic("other", 1, 1))
+        world.begin_commit(7)
+        world.do(lambda: catalogue.delete([catalogue.by_name["t"]]))
+        world.do(lambda: world.cluster.create_topic("t", 1, 1))
+        answer = world.begin_commit(8)
+        world.do(lambda: catalogue.delete([catalogue.by_name["other"]]))
+        world.sync()
+        assert error_of(answer.result()) == 0
+        assert world.committed() == 8
+        assert not catalogue.unforgotten
+
+
+def test_a_commit_to_a_topic_created_again_outlives_a_kill_while_another_shard_has_not_forgotten(
+    tmp_path: Path,
+) -> None:
+    groups = [next(g for g in map(str, range(99)) if partition_for(g, 2) == index) for index in (0, 1)]
+    with shard_world(tmp_path / "data", offsets_topic_num_partitions=2) as world:
+        catalogue = world.cluster.catalogue
+        for group_id in groups:
+            world.begin_commit(7, group_id)
+        world.sync()
+        world.do(lambda: catalogue.delete([catalogue.by_name["t"]]))
+        again = world.do(lambda: world.cluster.create_topic("t", 1, 1))
+        request = commit_request(groups[0], 8)
+        request.topics[0].topic_id = again.topic_id
+        answer = world.begin(request, groups[0], 8)
+        world.sync()
+        assert error_of(answer.result()) == 0
+        assert catalogue.unforgotten == {"t"}, "the second shard's tombstone is not durable"
+        shutil.copytree(tmp_path / "data", tmp_path / "killed")
+    with shard_world(tmp_path / "killed", offsets_topic_num_partitions=2) as world:
+        world.do(world.running.services.load_groups)
+        for partition in (world.partition(0), world.partition(1)):
+            world.do(partial(partition.log.flush, world.cluster.clock.now()))
+        assert [world.committed(group_id) for group_id in groups] == [8, -1]
+        assert not world.cluster.catalogue.unforgotten
+
+
 def test_whatever_goes_wrong_in_an_append_ends_in_a_replay_and_an_answer(caplog: pytest.LogCaptureFixture) -> None:
     """Issue 11 item 3: no request stays unanswered, no memory runs ahead of the log; the traceback is logged."""
     with shard_world() as world:

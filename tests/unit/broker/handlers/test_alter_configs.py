@@ -98,7 +98,7 @@ def test_a_list_that_grows_by_appends_stays_short_enough_for_every_client(broker
         (BROKER, "1", [("message.max.bytes", 2, "5")], ErrorCode.INVALID_CONFIG),
         (BROKER, "2", [("message.max.bytes", 0, "5")], ErrorCode.INVALID_REQUEST),
         (BROKER, "one", [("message.max.bytes", 0, "5")], ErrorCode.INVALID_REQUEST),
-        (8, "1", [("root", 0, "DEBUG")], ErrorCode.INVALID_REQUEST),
+        (8, "1", [("root", 1, None)], ErrorCode.INVALID_REQUEST),
     ],
 )
 def test_a_wrong_change_changes_nothing(

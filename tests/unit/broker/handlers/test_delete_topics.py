@@ -9,7 +9,7 @@ import pytest
 
 from partita.broker.api import context
 from partita.broker.handlers.delete_topics import TOPICS_AT_ONCE
-from partita.broker.storage.data_dir import MemoryStore
+from partita.broker.storage.memory_store import MemoryStore
 from partita.log.storage import StorageError
 from partita.protocol.error_codes import ErrorCode
 from partita.protocol.messages.delete_topics import DeleteTopicsRequest

@@ -6,11 +6,12 @@ import pytest
 
 from partita import Broker
 from partita.broker.control.verbs import ControlError
-from partita.broker.option_types import BrokerOptions
-from partita.broker.topics.catalogue import NO_LEADER, OFFSETS_TOPIC
+from partita.broker.topics.catalogue import NO_LEADER, OFFSETS_TOPIC, SHARE_STATE_TOPIC, TRANSACTION_TOPIC
 from partita.group import partition_for
+from partita.option_types import BrokerOptions
 from partita.protocol.error_codes import ErrorCode
 from partita.protocol.messages.find_coordinator import FindCoordinatorRequest, FindCoordinatorResponse
+from partita.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
 from support.broker.raw import Raw
 
 
@@ -55,6 +56,20 @@ def test_the_offsets_topic_has_the_replicas_that_the_setting_names(factor: int) 
         if leader != 1:
             broker.control.stop_node(leader)
             assert ask(raw, 3).node_id not in (-1, leader)
+
+
+@pytest.mark.parametrize(
+    ("name", "policy"),
+    [(OFFSETS_TOPIC, ("compact",)), (TRANSACTION_TOPIC, ("compact",)), (SHARE_STATE_TOPIC, ("delete",))],
+)
+def test_a_coordinators_topic_that_metadata_creates_has_its_own_settings(
+    broker: Broker, raw: Raw, name: str, policy: tuple[str, ...]
+) -> None:
+    asked = MetadataRequest(topics=[MetadataRequestTopic(name=name)], allow_auto_topic_creation=True)
+    assert raw.ask(asked, 9).topics[0].error_code == ErrorCode.NONE
+    topic = broker.run(lambda: broker.cluster.catalogue.get(name))
+    assert topic is not None
+    assert (len(topic.partitions), topic.config.get("cleanup.policy")) == (50, policy)
 
 
 def test_without_kafkas_defaults_the_first_question_is_answered_at_once(broker: Broker, raw: Raw) -> None:

@@ -12,6 +12,7 @@ from partita.group import partition_for
 from partita.protocol.error_codes import ErrorCode
 from partita.protocol.messages.delete_groups import DeleteGroupsRequest
 from partita.protocol.messages.describe_groups import DescribeGroupsRequest
+from partita.protocol.messages.describe_transactions import DescribeTransactionsRequest
 from partita.protocol.messages.heartbeat import HeartbeatRequest
 from partita.protocol.messages.leave_group import LeaveGroupRequest, MemberIdentity
 from partita.protocol.messages.list_groups import ListGroupsRequest
@@ -168,6 +169,18 @@ def test_transactional_offsets_of_unknown_topics_are_refused(raw: Raw) -> None:
     )
     answer = raw.ask(request, 5)
     assert [(t.name, t.partitions[0].error_code) for t in answer.topics] == [("nowhere", UNKNOWN_PARTITION), ("t", 0)]
+
+
+@pytest.mark.parametrize("version", [5, 6])
+def test_transactional_offsets_of_no_topic_begin_no_transaction(raw: Raw, version: int) -> None:
+    raw.find("g")
+    producer_id, epoch = raw.transactional("x")
+    request = TxnOffsetCommitRequest(
+        transactional_id="x", group_id="g", producer_id=producer_id, producer_epoch=epoch, topics=[]
+    )
+    assert raw.ask(request, version).topics == []
+    (described,) = raw.ask(DescribeTransactionsRequest(transactional_ids=["x"]), 0).transaction_states
+    assert described.transaction_state == "Empty"
 
 
 @pytest.mark.case("GC-P14")

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from partita.broker.topics.catalogue import OFFSETS_TOPIC
 from partita.protocol.error_codes import ErrorCode
 from partita.protocol.messages.delete_records import (
     DeleteRecordsPartition,
@@ -147,7 +148,7 @@ def test_records_are_deleted_up_to_an_offset_or_all(plane: DataPlane) -> None:
 
 def test_records_of_compacted_and_internal_topics_stay(plane: DataPlane) -> None:
     plane.topic("compacted", cleanup_policy=("compact",))
-    plane.cluster.ensure_offsets_topic()
+    plane.cluster.ensure_state_topic(OFFSETS_TOPIC)
     assert delete(plane, 0, "compacted")[0] == ErrorCode.POLICY_VIOLATION
     assert delete(plane, 0, "__consumer_offsets")[0] == ErrorCode.INVALID_TOPIC_EXCEPTION
     assert delete(plane, 0, "nobody")[0] == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from partita.broker.storage.data_dir import MemoryStore
+from partita.broker.storage.memory_store import MemoryStore
 from partita.protocol.error_codes import ErrorCode
 from partita.protocol.messages.alter_partition_reassignments import (
     AlterPartitionReassignmentsRequest,

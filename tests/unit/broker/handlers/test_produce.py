@@ -13,6 +13,7 @@ import pytest
 
 from partita.broker.api import context
 from partita.broker.storage.data_dir import DiskStore
+from partita.broker.topics.catalogue import OFFSETS_TOPIC
 from partita.log.log_config import Durability
 from partita.protocol.error_codes import ErrorCode
 from partita.protocol.messages.list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
@@ -45,6 +46,15 @@ def test_only_acks_zero_has_no_answer(plane: DataPlane, acks: int) -> None:
     request = ProduceRequest(acks=acks, timeout_ms=1, topic_data=[TopicProduceData(name="t", partition_data=data)])
     assert (plane.ask("produce", 12, request) is None) == (acks == 0)
     assert topic.partitions[0].log.log_end_offset == 1
+
+
+def test_a_request_for_one_partition_is_not_parked_half_done(plane: DataPlane, monkeypatch: pytest.MonkeyPatch) -> None:
+    """On a slow machine every megabyte outlived its slice: its buffer was held meanwhile, and the next one was new."""
+    monkeypatch.setattr(context, "SLICE_SECONDS", 0.0)
+    plane.topic()
+    data = [PartitionProduceData(index=0, records=batch("a"))]
+    request = ProduceRequest(acks=-1, topic_data=[TopicProduceData(name="t", partition_data=data)])
+    assert isinstance(plane.begin("produce", 12, request), ProduceResponse)
 
 
 def test_a_topic_deleted_between_two_slices_does_not_come_back(
@@ -88,7 +98,7 @@ def test_topics_are_named_by_id_from_version_13(plane: DataPlane) -> None:
 )
 def test_wrong_addresses_are_refused(plane: DataPlane, topic: str, partition: int, acks: int, code: ErrorCode) -> None:
     plane.topic()
-    plane.cluster.ensure_offsets_topic()
+    plane.cluster.ensure_state_topic(OFFSETS_TOPIC)
     answer = plane.produce(batch("a"), topic, partition, acks=acks)
     assert (answer.error_code, answer.base_offset) == (code, -1)
 

@@ -22,7 +22,8 @@ from partita.broker.security.delegation_tokens import (
     renewed,
 )
 from partita.broker.security.users import shape_of
-from partita.broker.storage.data_dir import DiskStore, MemoryStore
+from partita.broker.storage.data_dir import DiskStore
+from partita.broker.storage.memory_store import MemoryStore
 from partita.broker.storage.store import Store
 from partita.broker.topics.checks import Refused
 from partita.log.storage import StorageError

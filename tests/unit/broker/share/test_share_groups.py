@@ -9,17 +9,20 @@ from typing import Any
 import pytest
 
 from partita import Broker
+from partita.broker.handlers.describe_configs import DEFAULT_SOURCE, STATIC_SOURCE
 from partita.protocol.error_codes import ErrorCode
 from partita.protocol.messages.alter_share_group_offsets import (
     AlterShareGroupOffsetsRequest,
     AlterShareOffsetsPartition,
     AlterShareOffsetsTopic,
 )
+from partita.protocol.messages.api_versions import ApiVersionsRequest
 from partita.protocol.messages.delete_groups import DeleteGroupsRequest
 from partita.protocol.messages.delete_share_group_offsets import (
     DeleteShareGroupOffsetsRequest,
     DeleteShareOffsetsTopic,
 )
+from partita.protocol.messages.describe_configs import DescribeConfigsRequest, DescribeConfigsResource
 from partita.protocol.messages.describe_share_group_offsets import (
     DescribeShareGroupOffsetsRequest,
     DescribeShareOffsetsGroup,
@@ -30,7 +33,9 @@ from partita.protocol.messages.share_group_describe import ShareGroupDescribeReq
 from partita.share.coordinator.model import ShareKey, StateBatch
 from support.broker.raw import Raw
 from support.share.beats import share_beat, share_join
+from support.share.plane import ACCEPT, acquired
 from support.share.states import write
+from support.share.wire import WireMember
 
 
 @pytest.fixture
@@ -84,9 +89,58 @@ def test_a_member_gets_its_partitions_and_is_described_and_listed(raw: Raw) -> N
     assert [(group.group_id, group.group_type, group.protocol_type) for group in listed] == [("g", "share", "share")]
 
 
+@pytest.mark.case("SG-A01")
+def test_the_versions_are_those_of_kafka(raw: Raw) -> None:
+    answer = raw.ask(ApiVersionsRequest(client_software_name="test", client_software_version="1"), 4)
+    served = {row.api_key: (row.min_version, row.max_version) for row in answer.api_keys}
+    expected = {76: (1, 1), 77: (1, 1), 78: (1, 2), 79: (1, 2), 83: (0, 0), 84: (0, 0), 85: (0, 1), 86: (0, 0)}
+    expected |= {87: (0, 1), 90: (0, 1), 91: (0, 0), 92: (0, 0)}
+    assert {key: served.get(key) for key in expected} == expected
+
+
+@pytest.mark.case("SG-D14")
+def test_a_member_that_left_keeps_its_session_and_its_records(broker: Broker, raw: Raw) -> None:
+    raw.find("g")
+    assert alter(raw, 0).error_code == 0
+    broker.produce("t", b"v", partition=0)
+    broker.produce("t", b"v", partition=0)
+    topic_id = broker.run(lambda: broker.cluster.catalogue.by_name["t"].topic_id)
+    answer = share_join(raw)
+    member = WireMember(raw, topic_id, "a")
+    assert acquired(member.fetch(max_wait_ms=30_000)) == [(0, 1, 1)]
+    assert share_beat(raw, "a", -1).member_epoch == -1 != answer.member_epoch
+    assert member.ack((0, 1, ACCEPT)) == 0
+
+
+@pytest.mark.case("SG-I01")
+def test_the_settings_of_any_group_are_described() -> None:
+    asked = [DescribeConfigsResource(resource_type=32, resource_name="any")]
+    with Broker(group_share_delivery_count_limit=4) as broker, Raw(broker.port) as raw:
+        request = DescribeConfigsRequest(resources=asked, include_synonyms=True)
+        rows = {row.name: row for row in raw.ask(request, 4).results[0].configs}
+    assert {name: row.value for name, row in rows.items() if name.startswith("share.")} == {
+        "share.assignment.interval.ms": "1000",
+        "share.auto.offset.reset": "latest",
+        "share.delivery.count.limit": "4",
+        "share.heartbeat.interval.ms": "5000",
+        "share.isolation.level": "read_uncommitted",
+        "share.partition.max.record.locks": "2000",
+        "share.record.lock.duration.ms": "30000",
+        "share.renew.acknowledge.enable": "true",
+        "share.session.timeout.ms": "45000",
+    }
+    limit, reset = rows["share.delivery.count.limit"], rows["share.auto.offset.reset"]
+    assert [(each.name, each.value, each.source) for each in limit.synonyms] == [
+        ("group.share.delivery.count.limit", "4", STATIC_SOURCE),
+        ("group.share.delivery.count.limit", "5", DEFAULT_SOURCE),
+    ]
+    assert [(each.name, each.value) for each in reset.synonyms] == [("share.auto.offset.reset", "latest")]
+
+
 @pytest.mark.case("SG-A08")
 def test_at_level_0_no_share_group_is_served() -> None:
-    with Broker(partita_share_version=0) as broker, Raw(broker.port) as raw:
+    options = {"partita.share.version": 0, "group.coordinator.rebalance.protocols": "classic,consumer,share"}
+    with Broker(options) as broker, Raw(broker.port) as raw:
         raw.find("g")
         assert share_beat(raw, "a", 0, ["t"]).error_code == ErrorCode.UNSUPPORTED_VERSION
         group = raw.ask(ShareGroupDescribeRequest(group_ids=["g"]), 1).groups[0]

@@ -14,7 +14,6 @@ from partita.protocol.messages.alter_share_group_offsets import (
     AlterShareOffsetsPartition,
     AlterShareOffsetsTopic,
 )
-from partita.protocol.messages.api_versions import ApiVersionsRequest
 from partita.protocol.messages.describe_share_group_offsets import (
     DescribeShareGroupOffsetsRequest,
     DescribeShareOffsetsGroup,
@@ -138,11 +137,3 @@ def test_offsets_that_are_altered_count_at_once_in_a_session_that_is_open(tmp_pa
         altered = raw.ask(AlterShareGroupOffsetsRequest(group_id="g", topics=topics), 0)
         assert altered.responses[0].partitions[0].error_code == 0
         assert reader.acquired() == [(4, 9, 1)]
-
-
-@pytest.mark.case("SG-A02")
-def test_the_feature_is_advertised_with_its_level() -> None:
-    with Broker() as broker, Raw(broker.port) as raw:
-        answer = raw.ask(ApiVersionsRequest(client_software_name="t", client_software_version="1"), 4)
-        levels = [(one.name, one.min_version_level, one.max_version_level) for one in answer.finalized_features]
-        assert ("share.version", 2, 2) in levels

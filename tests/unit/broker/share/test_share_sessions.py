@@ -8,6 +8,7 @@ import pytest
 
 from partita.protocol.error_codes import ErrorCode
 from partita.protocol.messages.share_fetch import ForgottenShareTopic
+from partita.share.partition.model import RecordState, StateBatch
 from support.share.plane import ACCEPT, SharePlane, acquired, codes, share_plane
 
 UNKNOWN = bytes(15) + b"\x07"
@@ -143,6 +144,25 @@ def test_an_unknown_topic_hinders_no_other(plane: SharePlane) -> None:
     assert answer.error_code == 0
     assert [(t.topic_id, t.partitions[0].error_code) for t in answer.responses] == [(plane.t, 0), (UNKNOWN, 100)]
     assert acquired(answer) == [(0, 0, 1)]
+
+
+@pytest.mark.case("SG-D13")
+def test_a_session_does_not_ask_for_a_member_of_the_group(plane: SharePlane) -> None:
+    plane.put(1)
+    stranger = plane.member("of no group")
+    assert acquired(stranger.open(0)) == [(0, 0, 1)]
+    assert stranger.ack((0, 0, ACCEPT)) == ErrorCode.NONE
+
+
+@pytest.mark.case("SG-L04")
+def test_a_leader_that_a_newer_one_fenced_drops_its_view(plane: SharePlane) -> None:
+    plane.put(2)
+    m = plane.member()
+    m.open(0)
+    plane.state.leader_epoch, plane.state.batches = 1, (StateBatch(0, 0, RecordState.ACKNOWLEDGED, 1),)
+    assert m.ack((0, 1, ACCEPT)) == ErrorCode.NOT_LEADER_OR_FOLLOWER
+    assert m.ack((1, 1, ACCEPT)) == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    assert acquired(m.fetch()) == [(1, 1, 1)]
 
 
 @pytest.mark.case("SG-D18")

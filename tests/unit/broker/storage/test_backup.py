@@ -200,14 +200,14 @@ def test_a_copy_that_hangs_is_given_up_and_fails(
             for _ in range(3):
                 broker.control.advance_clock(cut.STALLED_MS // 2)
                 found.go_on()
-                broker.run(keep._cuts.look)
+                broker.run(keep._cuts().look)
             assert broker.run(keep.retain_now) == 0, "it goes on"
             broker.control.advance_clock(cut.STALLED_MS)
-            broker.run(keep._cuts.look)
+            broker.run(keep._cuts().look)
             assert broker.run(keep.retain_now) > 0
             with pytest.raises(cut.NoCut, match="copy it again"):
                 found.go_on()
-        broker.run(keep._cuts.look)
+        broker.run(keep._cuts().look)
         with cut.held_cut(tmp_path / "d", "of this test") as again:
             assert again.cut.ends[log.directory].log_end_offset == 2
             again.go_on()

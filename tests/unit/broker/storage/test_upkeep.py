@@ -7,6 +7,7 @@ from functools import partial
 from pathlib import Path
 from struct import pack_into
 from threading import Barrier, Thread
+from unittest.mock import Mock
 
 import pytest
 
@@ -15,9 +16,10 @@ from partita.broker.config import TopicConfig
 from partita.broker.storage import log_store, upkeep
 from partita.broker.storage.log_store import log_config
 from partita.broker.storage.side_by_side import AT_ONCE, side_by_side
+from partita.log import compaction
 from partita.log.log_config import Durability, LogConfig
 from partita.log.partition_log import PartitionLog
-from partita.log.storage import StorageError
+from partita.log.storage import StorageError, StorageFull
 from partita.log.sync_ticket import SyncTicket
 from partita.records.checksum import crc32c
 from support.broker.data_plane import data_plane
@@ -49,6 +51,25 @@ def test_an_unreadable_batch_keeps_only_its_own_log_from_being_compacted(caplog:
         assert good.segments[0].size < size
         assert bad.log_start_offset == 0
         assert "compaction of" in caplog.text
+
+
+def test_a_swap_that_is_half_done_is_finished_although_the_topic_is_not_compacted_any_more() -> None:
+    """Until then retention waits, for the files are not those of the segments that the log knows."""
+    with Broker() as broker:
+        topic = broker.run(lambda: broker.cluster.create_topic("t", 1, 1))
+        settings = broker.cluster.catalogue.configure
+        broker.run(lambda: settings(topic, {"cleanup.policy": ("compact",)}))
+        kept = topic.partitions[0].log
+        for value in ("old", "new"):
+            broker.run(partial(kept.append, pairs(("k", value)), 0, at(0)))
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(compaction, "finish_swap", Mock(side_effect=StorageFull("no room to rename")))
+            assert broker.call(broker.running.upkeep.compact_now(force=True)) == 0
+        broker.run(lambda: settings(topic, {"cleanup.policy": ("delete",), "retention.ms": 1}))
+        assert broker.run(broker.running.upkeep.retain_now) == 0
+        assert broker.call(broker.running.upkeep.compact_now()) == 1
+        assert [name for name in kept.storage.list(kept.directory) if name.endswith(".swap")] == []
+        assert broker.run(broker.running.upkeep.retain_now) == 1
 
 
 def test_a_jump_of_the_clock_applies_retention() -> None:

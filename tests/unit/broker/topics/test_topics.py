@@ -8,7 +8,7 @@ import pytest
 
 from partita import Broker
 from partita.broker.config import BrokerConfig
-from partita.broker.storage.data_dir import MemoryStore
+from partita.broker.storage.memory_store import MemoryStore
 from partita.broker.topics.catalogue import TopicCatalogue, name_problem
 from partita.protocol.error_codes import ErrorCode
 from partita.protocol.messages.api_versions import ApiVersionsRequest
@@ -156,6 +156,15 @@ def test_metadata_creates_topics_only_where_both_sides_allow_it(broker: Broker, 
         assert answer.topics[0].error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
 
 
+def test_with_kafkas_defaults_a_created_topic_is_described_from_the_next_request_on() -> None:
+    with Broker(kafka_defaults=True) as like_kafka, Raw(like_kafka.port) as other:
+        first = metadata(other, "auto", create_missing=True).topics[0]
+        assert (first.error_code, first.partitions) == (ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, [])
+        assert metadata(other, "__bad name", create_missing=True).topics[0].error_code == 17
+        then = metadata(other, "auto", create_missing=True).topics[0]
+        assert (then.error_code, len(then.partitions)) == (0, 1)
+
+
 def test_metadata_by_id(broker: Broker, raw: Raw) -> None:
     topic_id = broker.cluster.catalogue.by_name["t"].topic_id
     asked = [MetadataRequestTopic(topic_id=topic_id, name=None), MetadataRequestTopic(topic_id=b"\7" * 16, name=None)]
@@ -257,7 +266,7 @@ def test_settings_are_described_with_where_they_come_from(raw: Raw) -> None:
         DescribeConfigsResource(resource_type=TOPIC, resource_name="none", configuration_keys=None),
         DescribeConfigsResource(resource_type=BROKER, resource_name="1", configuration_keys=None),
         DescribeConfigsResource(resource_type=BROKER, resource_name="2", configuration_keys=None),
-        DescribeConfigsResource(resource_type=8, resource_name="1", configuration_keys=None),
+        DescribeConfigsResource(resource_type=64, resource_name="1", configuration_keys=None),
         DescribeConfigsResource(resource_type=32, resource_name="g", configuration_keys=None),
     ]
     results = raw.ask(DescribeConfigsRequest(resources=resources, include_synonyms=True), 4).results
@@ -272,6 +281,8 @@ def test_settings_are_described_with_where_they_come_from(raw: Raw) -> None:
     assert [(c.name, c.value) for c in results[5].configs] == [
         ("consumer.heartbeat.interval.ms", "5000"),
         ("consumer.session.timeout.ms", "45000"),
+        ("errors.deadletterqueue.copy.record.enable", "false"),
+        ("errors.deadletterqueue.topic.name", ""),
         ("share.assignment.interval.ms", "1000"),
         ("share.auto.offset.reset", "latest"),
         ("share.delivery.count.limit", "5"),
@@ -281,6 +292,14 @@ def test_settings_are_described_with_where_they_come_from(raw: Raw) -> None:
         ("share.record.lock.duration.ms", "30000"),
         ("share.renew.acknowledge.enable", "true"),
         ("share.session.timeout.ms", "45000"),
+        ("streams.acceptable.recovery.lag", "10000"),
+        ("streams.assignment.interval.ms", "1000"),
+        ("streams.heartbeat.interval.ms", "5000"),
+        ("streams.initial.rebalance.delay.ms", "3000"),
+        ("streams.num.standby.replicas", "0"),
+        ("streams.rack.aware.assignment.tags", ""),
+        ("streams.session.timeout.ms", "45000"),
+        ("streams.task.offset.interval.ms", "60000"),
     ]
     (retention,) = results[0].configs
     assert (retention.value, retention.config_source, retention.config_type) == ("604800000", 5, 5)

@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 
 from partita.broker.requests.dispatch import Dispatcher
-from partita.broker.storage.data_dir import DiskStore, MemoryStore
+from partita.broker.storage.data_dir import DiskStore
+from partita.broker.storage.memory_store import MemoryStore
 from partita.broker.topics.catalogue import OFFSETS_TOPIC
 from partita.broker.wire.listeners import PLAINTEXT
 from partita.log.log_config import Durability

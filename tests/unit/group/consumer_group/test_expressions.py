@@ -82,6 +82,15 @@ def test_expressions_are_matched_again_after_the_refresh_interval_only() -> None
     assert world.group.regexes["order-.*"].resolved_ms == looked_ms + 600_000
 
 
+def test_a_wall_clock_that_is_set_back_holds_up_no_expression() -> None:
+    world = World({"order-1": 1, "other": 1})
+    world.join("a", None, regex="order-.*")
+    world.clock.set_wall_back(3_600_000)
+    world.join("b", None, regex="oth.*")
+    world.settle()
+    assert world.has("b") == {"other": [0]}
+
+
 @pytest.mark.case("GC-T46")
 @pytest.mark.parametrize("how", ["leaves", "is silent", "takes another"])
 def test_the_last_subscriber_takes_its_expression_along(how: str) -> None:

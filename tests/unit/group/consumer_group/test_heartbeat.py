@@ -21,7 +21,7 @@ def test_the_first_member_gets_everything_in_epoch_2_by_records_in_kafkas_order(
     described = world.describe()
     assert (described.group_state, described.group_epoch, described.assignment_epoch) == ("Stable", 2, 2)
     world.beat("a", -1)
-    assert world.kinds(world.log[5:]) == "-8 -7 -5 3"
+    assert world.kinds(world.log[5:]) == "-8 -7 -5 3 6"
     assert (world.group.epoch, world.group.metadata_hash, world.group.state) == (3, 0, ConsumerGroupState.EMPTY)
 
 

@@ -9,7 +9,7 @@ import pytest
 from partita.group.consumer_group.leaving import AT_ONCE
 from partita.group.consumer_group.outcomes import RETRY_MS
 from partita.group.notes import AssignorRaised
-from partita.group.state.shard import TopicFacts
+from partita.group.state.topics import TopicFacts
 from partita.protocol.error_codes import ErrorCode
 from support.group.consumers import World, error
 

@@ -53,6 +53,17 @@ def test_the_assignor_that_most_members_prefer_shares_and_the_first_one_when_nob
     ]  # fmt: skip
 
 
+def test_another_preferred_assignor_is_a_new_epoch_though_the_subscription_stays() -> None:
+    world = World({"t": 4})
+    world.join("a")
+    world.go_on("a", assignor="uniform")
+    assert world.group.epoch == 2, "nobody preferred another before: uniform is the broker's first"
+    assert world.go_on("a", assignor="range").member_epoch == 3
+    assert world.describe().assignor_name == "range"
+    world.join("b", topics=[], assignor="range")
+    assert world.group.epoch == 3, "one vote more for the same assignor"
+
+
 @pytest.mark.case("GC-T31", "GC-T51")
 def test_range_gives_neighbours_static_members_first() -> None:
     world = World({"t": 7}, group_consumer_assignors=("range",))
@@ -193,6 +204,7 @@ def test_a_target_for_a_group_that_is_another_by_now_does_not_count() -> None:
         world.beat(member, -1)
     world.ask(DeleteGroup("g"))
     world.join("d", assignor="greedy")
+    (due,) = world.held
     world.held.clear()
     world.held.append(late._replace(epoch=2))
     world.release_jobs()
@@ -200,3 +212,9 @@ def test_a_target_for_a_group_that_is_another_by_now_does_not_count() -> None:
     world.held.append(late)
     world.release_jobs()
     assert (world.group.epoch, world.group.assignment_epoch, world.group.targets) == (2, 1, {})
+    world.go_on("d")
+    assert not world.held, "its own is still being computed"
+    world.held.append(due)
+    world.release_jobs()
+    world.settle()
+    assert world.has("d") == {"t": [0, 1]}

@@ -123,6 +123,14 @@ def test_a_silent_member_is_removed(world: ShareWorld) -> None:
     assert code(world.share_beat("a", epoch)) is ErrorCode.UNKNOWN_MEMBER_ID
 
 
+def test_a_wall_clock_that_is_set_back_holds_up_no_shares() -> None:
+    world = ShareWorld({"t": 2}, group_share_assignment_interval_ms=1_000)
+    joined(world, "a")
+    world.clock.set_wall_back(3_600_000)
+    joined(world, "b")
+    assert world.share.epoch == world.share.assignment_epoch
+
+
 @pytest.mark.case("SG-B09")
 def test_a_full_group_takes_no_further_member() -> None:
     world = ShareWorld({"t": 1}, group_share_max_size=2)

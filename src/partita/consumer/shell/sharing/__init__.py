@@ -1,0 +1,1 @@
+"""The calls of a share consumer: records, the two faces, workers, closing."""
