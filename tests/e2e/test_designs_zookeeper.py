@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import shutil
 import socket
+import threading
 import time
 from collections.abc import Callable, Iterator
 from importlib.util import find_spec
@@ -220,6 +221,32 @@ def test_a_watch_outlives_a_lost_connection_of_the_same_session(
     assert (watcher.session, sessions) == (session, [])
     watcher.close()
     keeper.close()
+
+
+@pytest.mark.case("GC-W22")
+def test_a_watch_set_before_the_event_of_the_last_is_handled_tells_the_next_change(zookeeper: ZooKeeper) -> None:
+    from kazoo.protocol.states import Callback
+
+    from partita.designs.zookeeper.client import Client
+
+    events: list[WatchEvent] = []
+    client = Client(zookeeper.addresses[0], session_timeout_ms=SESSION_MS, on_event=events.append)
+    client.start()
+    client.ask(Create("/twice"))
+    is_late = threading.Event()
+    client._kazoo.handler.dispatch_callback(Callback("watch", is_late.wait, ()))
+    for _ in range(2):
+        client.ask(Get("/twice", watch=True))
+        client.ask(Exists("/twice", watch=True))
+        client.ask(Put("/twice", "new"))
+    is_late.set()
+    client.ask(Children("/twice", watch=True))
+    client.ask(Get("/twice", watch=True))
+    client.ask(Delete("/twice"))
+    expected = [WatchEvent(change, "/twice") for change in (Change.DATA, Change.DATA, Change.DELETED)]
+    until(lambda: len(events) >= len(expected))
+    assert events == expected
+    client.close()
 
 
 @pytest.mark.case("GC-W22")

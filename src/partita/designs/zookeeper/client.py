@@ -12,6 +12,8 @@ import queue
 import threading
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
 from typing import Any, TypeVar
 
 from kazoo.client import KazooClient, KazooState
@@ -53,8 +55,6 @@ logging.getLogger("kazoo").addHandler(logging.NullHandler())
 
 T = TypeVar("T")
 CONNECT_WITHIN_S = 15.0
-ASKED = -1
-"""A watch that was asked for and not answered yet."""
 _FAILURES: list[tuple[type[Exception], Failure]] = [
     (NoNodeError, Failure.NO_NODE),
     (NodeExistsError, Failure.NODE_EXISTS),
@@ -74,6 +74,15 @@ _CHANGES = {
 
 class Closed(Exception):
     """The client was closed while a call was waiting."""
+
+
+@dataclass(eq=False)
+class _Watch:
+    """What one reading left with the server. Each has its own: an event ends those that were set before it."""
+
+    zxid: int = 0
+    """Of the node as it was read."""
+    is_over: bool = False
 
 
 class Client:
@@ -100,7 +109,8 @@ class Client:
         self.restored = 0
         """How many watches were set again after lost connections."""
         self._session: int | None = None
-        self._watched: dict[tuple[str, bool], int] = {}
+        self._watched: dict[tuple[str, bool], _Watch] = {}
+        self._seen_last: Any = None
         self._inbox: queue.SimpleQueue[WatchEvent | bool] = queue.SimpleQueue()
         self._kazoo.add_listener(self._state_changed)
         self._events_thread = threading.Thread(target=self._deliver, daemon=True, name="zookeeper-events")
@@ -179,28 +189,20 @@ class Client:
         return None
 
     def _read(self, request: Get | Children | Exists) -> Answer:
-        """Read a node. A watch is recorded before it is asked for: its event may precede the handling of the answer."""
-        path, key = request.path, (request.path, isinstance(request, Children))
-        seen = self._seen if request.watch else None
-        if request.watch:
-            self._watched.setdefault(key, ASKED)
+        path, watch = request.path, _Watch()
+        seen = partial(self._seen, watch) if request.watch else None
         answer: Answer
-        try:
-            if isinstance(request, Children):
-                names, stat = self._kazoo.get_children(path, watch=seen, include_data=True)
-                answer, zxid = tuple(sorted(names)), stat.pzxid
-            elif isinstance(request, Get):
-                data, stat = self._kazoo.get(path, watch=seen)
-                answer, zxid = Node(data.decode(), stat.version, stat.ephemeralOwner), stat.mzxid
-            else:
-                stat = self._kazoo.exists(path, watch=seen)
-                answer, zxid = (Node("", stat.version), stat.mzxid) if stat else (Failure.NO_NODE, 0)
-        except KazooException:
-            if self._watched.get(key) == ASKED:
-                del self._watched[key]
-            raise
-        if request.watch and key in self._watched:
-            self._watched[key] = zxid
+        if isinstance(request, Children):
+            names, stat = self._kazoo.get_children(path, watch=seen, include_data=True)
+            answer, watch.zxid = tuple(sorted(names)), stat.pzxid
+        elif isinstance(request, Get):
+            data, stat = self._kazoo.get(path, watch=seen)
+            answer, watch.zxid = Node(data.decode(), stat.version, stat.ephemeralOwner), stat.mzxid
+        else:
+            stat = self._kazoo.exists(path, watch=seen)
+            answer, watch.zxid = (Node("", stat.version), stat.mzxid) if stat else (Failure.NO_NODE, 0)
+        if request.watch:
+            self._watched[path, isinstance(request, Children)] = watch
         return answer
 
     def _multi(self, requests: tuple[Create | Put | Delete | Check, ...]) -> Answer:
@@ -221,13 +223,17 @@ class Client:
             raise failed[0]
         return known[0] if known else None
 
-    def _seen(self, event: Any) -> None:
+    def _seen(self, watch: _Watch, event: Any) -> None:
         """Pass the event on, unless it only says that the connection is gone. kazoo's callback.
 
-        For a node that goes kazoo calls twice if data and children were watched; Java's client calls once.
+        kazoo calls for every watch that an event ends, with the same event; Java's client calls once.
         """
         change = _CHANGES.get(event.type)
-        if change is not None and self._forget(change, event.path):
+        if change is None or watch.is_over:
+            return
+        watch.is_over = True
+        if event is not self._seen_last:
+            self._seen_last = event
             self._inbox.put(WatchEvent(change, event.path))
 
     def _state_changed(self, state: str) -> None:
@@ -257,30 +263,27 @@ class Client:
                 if self._is_closed:
                     return
 
-    def _forget(self, change: Change, path: str) -> bool:
-        """Remove the watches that this event ends; return False if there are none."""
-        ended = [(path, change is Change.CHILDREN)]
-        if change is Change.DELETED:
-            ended.append((path, True))
-        # A list, not a generator: both watches of a deleted node have to go.
-        return any([self._watched.pop(key, None) is not None for key in ended])
-
     def _connected_again(self) -> None:
         before, self._session = self._session, self.session
         if before != self._session:
             self._watched.clear()
             self._on_new_session()
             return
-        for (path, of_children), zxid in list(self._watched.items()):
+        for (path, of_children), watch in list(self._watched.items()):
+            if watch.is_over:
+                continue
             answer = self.ask(Children(path, watch=True) if of_children else Exists(path, watch=True))
             self.restored += 1
+            # The new watch, or the old one if nothing could be read.
+            again = self._watched[path, of_children]
             is_gone = answer is Failure.NO_NODE
-            # `_read` has stored the node's zxid with the new watch: another one than before means a missed change.
-            now = 0 if is_gone else self._watched.get((path, of_children), zxid)
-            if now != zxid:
+            # Another zxid than before means a missed change.
+            if (0 if is_gone else again.zxid) != watch.zxid and not again.is_over:
+                for key in ((path, False), (path, True)) if is_gone else ((path, of_children),):
+                    if key in self._watched:
+                        self._watched[key].is_over = True
                 change = Change.DELETED if is_gone else Change.CHILDREN if of_children else Change.DATA
-                if self._forget(change, path):
-                    self._inbox.put(WatchEvent(change, path))
+                self._inbox.put(WatchEvent(change, path))
 
 
 def _failure(error: Exception) -> Failure:
