@@ -472,8 +472,8 @@ def test_time_outs_of_all_shards_share_one_line_with_connections(monkeypatch: py
             turn[0] += 1
             plane.loop.call_soon(count_turns)
 
-        plane.run(until_all_are_due)
         plane.loop.call_soon(count_turns)
+        plane.run(until_all_are_due)
         wait_for(plane, lambda: len(ended) == 6)
         assert len(set(ended)) == len({plane.services.transactions().runner_of(name) for name in "abcdef"})
 
