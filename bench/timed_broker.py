@@ -18,7 +18,7 @@ from struct import Struct
 from threading import get_ident
 from time import clock_gettime, pthread_getcpuclockid, thread_time
 
-import partita.cli.broker
+import partita.cli.service.serving
 from partita.broker.beside import SlicedThread
 from partita.broker.garbage import GarbageCollection
 from partita.cli.main import main
@@ -71,6 +71,6 @@ def timed_loop(path: Path) -> asyncio.AbstractEventLoop:
 
 if __name__ == "__main__":
     where = Path(sys.argv.pop(1))
-    vars(partita.cli.broker)["new_event_loop"] = lambda: timed_loop(where)
+    vars(partita.cli.service.serving)["new_event_loop"] = lambda: timed_loop(where)
     sys.argv[1:1] = ["broker"]
     main()

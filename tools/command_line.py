@@ -9,7 +9,7 @@ from pathlib import Path
 
 import click
 
-from partita.cli.main import cli
+from partita.cli.commands import cli
 
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "command-line.md"
 ADDRESS_OPTIONS = frozenset({"servers", "profiles", "config_file", "password_file", "extra"})

@@ -13,7 +13,7 @@ import pytest
 from click.testing import CliRunner
 
 from partita import Admin, Broker, Consumer, Producer, TopicPartition
-from partita.cli.main import cli
+from partita.cli.commands import cli
 from support.clients.broker import until
 from support.kafka.node import KafkaNode, run_tool, settle
 

@@ -21,7 +21,7 @@ import pytest
 from click.testing import CliRunner
 
 from partita import Admin
-from partita.cli.main import cli
+from partita.cli.commands import cli
 from partita.dashboard.models.accounts import Accounts
 from partita.observe.followers import Followers
 from partita.observe.observed import Observed

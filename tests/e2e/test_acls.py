@@ -13,7 +13,7 @@ from click.testing import CliRunner
 from partita import Admin, Broker, Producer
 from partita.admin import AclBinding, AclFilter, SomeFailed
 from partita.broker.launch import StartError
-from partita.cli.main import cli
+from partita.cli.commands import cli
 from partita.errors import InvalidRequestError, SecurityDisabledError, TopicAuthorizationFailedError
 from partita.security.rights.acls import Operation, PatternType, Permission, ResourceType
 

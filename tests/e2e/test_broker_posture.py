@@ -15,7 +15,7 @@ from partita.broker.launch import banner
 from partita.broker.reading.fetch_sessions import EXPIRES_MS
 from partita.broker.storage.upkeep import Upkeep
 from partita.broker.wire.server import CLOSE_TICKS_MAX, Server
-from partita.cli.main import cli
+from partita.cli.commands import cli
 from partita.protocol.error_codes import ErrorCode
 from partita.protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic
 from partita.protocol.messages.list_groups import ListGroupsRequest

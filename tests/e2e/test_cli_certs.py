@@ -12,7 +12,7 @@ import pytest
 from click.testing import CliRunner
 
 from partita import Admin
-from partita.cli.main import cli
+from partita.cli.commands import cli
 from partita.errors import AuthenticationError, TlsError
 from support.broker.process import BrokerProcess
 from support.broker.secured import SecuredRaw

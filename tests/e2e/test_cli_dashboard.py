@@ -16,7 +16,7 @@ import pytest
 from click.testing import CliRunner
 
 from partita import Admin, Broker
-from partita.cli.main import cli
+from partita.cli.commands import cli
 from support.clients.broker import until
 
 

@@ -10,7 +10,7 @@ import pytest
 from click.testing import CliRunner
 
 from partita import Broker
-from partita.cli.main import cli
+from partita.cli.commands import cli
 from partita.designs.zookeeper.ports import free_ports
 from partita.testing.plugin import BrokerFactory
 

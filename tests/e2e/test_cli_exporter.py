@@ -16,7 +16,7 @@ from click.testing import CliRunner
 
 from partita import Admin, Broker
 from partita.cli.address import Address
-from partita.cli.main import cli
+from partita.cli.commands import cli
 from partita.cli.service.exporter import Exporter
 from support.clients.broker import until
 

@@ -9,7 +9,7 @@ import pytest
 from click.testing import CliRunner
 
 from partita import Broker, Consumer
-from partita.cli.main import cli
+from partita.cli.commands import cli
 
 
 def run(broker: Broker, command: str, *words: str, code: int = 0) -> str:

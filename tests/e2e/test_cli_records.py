@@ -16,7 +16,7 @@ import pytest
 from click.testing import CliRunner
 
 from partita import Admin, Broker, Producer
-from partita.cli.main import cli
+from partita.cli.commands import cli
 
 Run = Callable[..., bytes]
 BYTES = b"\xff\xfe\x00\n\r\x1b"

@@ -9,7 +9,7 @@ import pytest
 from click.testing import CliRunner
 
 from partita import Admin, Broker
-from partita.cli.main import COMMANDS, cli
+from partita.cli.commands import COMMANDS, cli
 from partita.testing.plugin import BrokerFactory
 
 CALLS = (

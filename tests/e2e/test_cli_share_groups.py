@@ -8,7 +8,7 @@ import pytest
 from click.testing import CliRunner
 
 from partita import Broker
-from partita.cli.main import cli
+from partita.cli.commands import cli
 from partita.observe.observed import Observed, Standing
 from partita.observe.poll_cluster import ClusterPoller
 from partita.observe.seen import GroupSeen

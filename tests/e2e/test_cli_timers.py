@@ -8,7 +8,7 @@ import pytest
 from click.testing import CliRunner
 
 from partita import Broker, Consumer
-from partita.cli.main import cli
+from partita.cli.commands import cli
 
 
 @pytest.mark.parametrize("protocol", ["classic", "consumer"])

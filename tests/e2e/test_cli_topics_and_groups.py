@@ -10,7 +10,7 @@ from click.shell_completion import BashComplete
 from click.testing import CliRunner
 
 from partita import Admin, Broker, Consumer
-from partita.cli.main import cli
+from partita.cli.commands import cli
 from support.broker.streams_application import AT_ONCE, StreamsApplication
 
 Run = Callable[..., str]

@@ -12,7 +12,7 @@ import pytest
 from click.testing import CliRunner
 
 from partita import Broker, Consumer, Producer
-from partita.cli.main import cli
+from partita.cli.commands import cli
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ import pytest
 from click.testing import CliRunner
 
 from partita import Broker, Consumer
-from partita.cli.main import cli
+from partita.cli.commands import cli
 from partita.testing.plugin import BrokerFactory
 from support.broker.streams_application import AT_ONCE, StreamsApplication
 

@@ -13,7 +13,7 @@ import pytest
 from click.testing import CliRunner
 
 from partita import Admin, Broker, Consumer, Producer, SomeFailed
-from partita.cli.main import cli
+from partita.cli.commands import cli
 from partita.errors import KafkaError, MissingRightError, error_for
 from partita.protocol.error_codes import ErrorCode
 

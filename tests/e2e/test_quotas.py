@@ -10,7 +10,7 @@ from click.testing import CliRunner
 
 from partita import Admin, Broker
 from partita.admin.results import ClientQuota
-from partita.cli.main import cli
+from partita.cli.commands import cli
 from partita.errors import InvalidRequestError
 
 

@@ -12,7 +12,7 @@ import pytest
 from click.testing import CliRunner
 
 from partita import Admin, Broker, Producer
-from partita.cli.main import cli
+from partita.cli.commands import cli
 
 ROOT = Path(__file__).parent.parent.parent
 README = (ROOT / "README.md").read_text()

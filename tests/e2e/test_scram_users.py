@@ -10,7 +10,7 @@ from click.testing import CliRunner
 
 from partita import Admin, Broker, Consumer, Producer
 from partita.admin import ScramCredential, ScramUser
-from partita.cli.main import cli
+from partita.cli.commands import cli
 from partita.errors import AuthenticationError, UnacceptableCredentialError
 from partita.options import ConfigError
 

@@ -14,7 +14,7 @@ import pytest
 from click.testing import CliRunner
 
 from partita import Producer
-from partita.cli.main import cli
+from partita.cli.commands import cli
 from partita.cli.pipeline import cause_of
 from partita.options import ConfigError
 from partita.registry import AvroSerializer, FolderRegistry, ProtobufSerializer

@@ -15,7 +15,7 @@ import click
 import pytest
 
 import partita
-from partita.cli.main import cli
+from partita.cli.commands import cli
 from partita.records import compression
 from partita.records.compression import GZIP, LZ4, codec_number, compress, decompress
 
@@ -124,11 +124,11 @@ def loaded_by(modules: str, *, beside: str) -> set[str]:
 def test_a_broker_starts_without_what_it_may_never_need() -> None:
     """Issue 18: time to start and idle memory, groups included; each of these is loaded at its first use."""
     late = {
-        "bz2", "difflib", "hashlib", "hmac", "ipaddress", "lzma", "pathlib", "random", "secrets", "shutil", "tomllib",
-        "partita.broker.api.partition_errors", "partita.security.principal_rules", "partita.security.scram",
+        "bz2", "click", "difflib", "hashlib", "hmac", "ipaddress", "lzma", "pathlib", "random", "secrets", "shutil",
+        "tomllib", "partita.broker.api.partition_errors", "partita.security.principal_rules", "partita.security.scram",
     }  # fmt: skip
-    started = "partita.cli.main, partita.cli.broker, partita.broker.groups.coordinators"
-    assert not late & loaded_by(started, beside="asyncio, click")
+    started = "partita.cli.main, partita.cli.service.serving, partita.broker.groups.coordinators"
+    assert not late & loaded_by(started, beside="asyncio")
 
 
 def test_a_client_starts_without_what_only_a_login_needs() -> None:

@@ -1,41 +1,25 @@
-"""`partita broker`: run a broker until SIGTERM or Ctrl-C.
+"""`partita broker`: its options, and the settings that follow from them, its file and its variables.
 
-At the start it prints where it listens, where the data is, what survives a crash, and which defaults differ from
-Kafka's. If it cannot start, it prints one line and exits with code 2.
+`partita.cli.service.serving` runs the broker, and reads the usual options alone by itself.
 """
 
 from __future__ import annotations
 
-import asyncio
-import signal
-import sys
 from collections.abc import Iterable, Mapping
-from contextlib import suppress
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import Any
 
 import click
 from click.core import ParameterSource
 
 from partita.broker.config import ConfigError
-from partita.broker.garbage import GarbageCollection
-from partita.broker.launch import BrokerSettings, StartError, banner, new_event_loop, start_broker
+from partita.broker.launch import BrokerSettings, StartError
 from partita.cli.service.broker_config import key_of, print_effective
 from partita.cli.service.broker_file import BrokerFile, read_broker_file
-from partita.cli.service.logs import JSON, LEVELS, TEXT, log_to_stderr
-from partita.cli.terminal import complain, say
+from partita.cli.service.logs import JSON, LEVELS, TEXT
+from partita.cli.service.serving import DEFAULT_PORT, refuse, run
 from partita.cli.variables import TOKEN_VARIABLE
-from partita.lazy import later
-from partita.log.storage import StorageError
 from partita.properties import parse_properties
-from partita.secret import Secret
 
-if TYPE_CHECKING:
-    from partita.broker.running import RunningBroker
-    from partita.broker.security import ready_made
-else:
-    ready_made = later("partita.broker.security.ready_made")
-
-DEFAULT_PORT = 9092
 FILE = "partita.broker.file"
 
 
@@ -46,7 +30,7 @@ def _read_config(ctx: click.Context, param: click.Parameter, path: str | None) -
             file = read_broker_file(path, COMMAND_KEYS)
             ctx.default_map = {**(ctx.default_map or {}), **_cast(ctx, file)}
         except ConfigError as error:
-            _refuse(str(error))
+            refuse(str(error))
         ctx.meta[FILE] = file
     return path
 
@@ -180,14 +164,8 @@ def broker(ctx: click.Context, /, print_config: bool, **given: Any) -> None:
             print_effective(ctx, file, chosen)
             return
     except (ConfigError, StartError) as error:
-        _refuse(str(error))
-    log_to_stderr(given["log_level"], given["log_format"])
-    loop = new_event_loop()
-    asyncio.set_event_loop(loop)
-    try:
-        loop.run_until_complete(_serve(chosen, users, prints=given["log_format"] == TEXT))
-    except StartError as error:
-        _refuse(str(error))
+        refuse(str(error))
+    run(chosen, users.read if users.exist else None, given["log_level"], given["log_format"])
 
 
 def _file_of(ctx: click.Context) -> BrokerFile:
@@ -265,52 +243,6 @@ def _users_of(path: str) -> dict[str, str]:
     if not users:
         raise ConfigError(f"--users {path} names nobody; one name=password per line is expected")
     return users
-
-
-async def _serve(settings: BrokerSettings, users: _Users, *, prints: bool) -> None:
-    running = await start_broker(settings)
-    stopping = asyncio.Event()
-    for signum in (signal.SIGTERM, signal.SIGINT):
-        with suppress(NotImplementedError):  # Windows: Ctrl-C ends the loop by KeyboardInterrupt
-            running.cluster.loop.add_signal_handler(signum, stopping.set)
-    if hasattr(signal, "SIGHUP"):
-        running.cluster.loop.add_signal_handler(signal.SIGHUP, _reload, running, users)
-    running.on_failure(stopping.set)
-    if running.failure is not None:
-        stopping.set()
-    lines = banner(running, shows_token=settings.admin_token is None)
-    if prints:
-        for line in lines:
-            say(line)
-        sys.stdout.flush()
-    else:
-        running.events.write("Started", **dict(line.split(None, 1) for line in lines))
-    GarbageCollection(running.cluster.loop).start()
-    await stopping.wait()
-    await running.stop()
-    if running.failure is not None:
-        complain(f"the log directory failed: {running.failure}", command="partita broker")
-        sys.exit(1)
-    if prints:
-        say("stopped")
-
-
-def _reload(running: RunningBroker, users: _Users) -> None:
-    """Read certificates and users again, for new connections and logins; an error leaves everything unchanged."""
-    guards = running.services.guards
-    try:
-        if guards is not None:
-            guards.reload()
-        if users.exist:
-            wanted = {user: Secret(password) for user, password in users.read().items()}
-            running.services.users().replace(wanted, but=frozenset({ready_made.OWN_USER}))
-    except (ConfigError, StorageError) as error:
-        complain(str(error), command="partita broker")
-
-
-def _refuse(reason: str) -> NoReturn:
-    complain(reason, command="partita broker")
-    sys.exit(2)
 
 
 COMMAND_KEYS = frozenset(key_of(param) for param in broker.params) - {"config", "print-config", "set"}

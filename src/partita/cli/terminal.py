@@ -7,20 +7,22 @@ escape sequences included. `printable` makes them harmless; `say`, `complain` an
 from __future__ import annotations
 
 import copy
-import json
 import logging
 import sys
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
-import click
-
 from partita.lazy import later
 from partita.wording import printable
 
 if TYPE_CHECKING:
+    import json
     import shutil
+
+    import click
 else:
+    click = later("click")
+    json = later("json")
     shutil = later("shutil")
 
 _HOME, _CLEAR_LINE, _CLEAR_BELOW = "\x1b[H", "\x1b[K", "\x1b[J"
@@ -28,7 +30,11 @@ _HOME, _CLEAR_LINE, _CLEAR_BELOW = "\x1b[H", "\x1b[K", "\x1b[J"
 
 def say(text: str = "", *, err: bool = False, newline: bool = True) -> None:
     """Print text, which may have several lines."""
-    click.echo(printable(text, keep="\n\r\t"), err=err, nl=newline)
+    shown = printable(text, keep="\n\r\t")
+    if shown.isascii():
+        print(shown, end="\n" if newline else "", file=sys.stderr if err else sys.stdout, flush=True)
+    else:
+        click.echo(shown, err=err, nl=newline)  # it knows terminals that have no such characters
 
 
 def complain(reason: str, *, command: str = "") -> None:

@@ -10,7 +10,7 @@ import pytest
 from click.testing import CliRunner
 
 from partita import Admin
-from partita.cli.main import cli
+from partita.cli.commands import cli
 from partita.errors import InvalidRequestError, ProducerFencedError, TransactionalIdNotFoundError
 from partita.net.cluster import Cluster
 from partita.protocol.messages.init_producer_id import InitProducerIdRequest

@@ -17,7 +17,9 @@ from partita.broker.bootstrap_topics import WantedTopic
 from partita.broker.config import ConfigError
 from partita.broker.launch import BrokerSettings
 from partita.cli import broker as command
+from partita.cli.service import serving
 from partita.cli.service.broker_file import TABLES, read_broker_file
+from partita.cli.variables import TOKEN_VARIABLE
 
 SERVICE = Path(__file__).parents[3] / "docs" / "service"
 TEXT = """
@@ -51,11 +53,54 @@ def started(monkeypatch: pytest.MonkeyPatch) -> list[tuple[BrokerSettings, dict[
     found: list[tuple[BrokerSettings, dict[str, str]]] = []
 
     async def serve(settings: BrokerSettings, users: Any, *, prints: bool) -> None:
-        found.append((settings, users.read()))
+        found.append((settings, {} if users is None else users()))
 
-    monkeypatch.setattr(command, "_serve", serve)
-    monkeypatch.setattr(command, "log_to_stderr", lambda level, form: found.append((level, form)))
+    monkeypatch.setattr(serving, "_serve", serve)
+    monkeypatch.setattr(serving, "log_to_stderr", lambda level, form: found.append((level, form)))
     return found
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        [],
+        ["--memory"],
+        ["--port", "0", "--memory", "--memory"],
+        ["--port=19092", "--host", "localhost", "--port", "0092"],
+        ["--host=::1", "--data-dir", "new=1"],
+        ["--data-dir=old", "--port", "65535"],
+        ["--host", "--memory"],
+    ],
+)
+def test_usual_options_are_read_as_click_reads_them(
+    words: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "old").mkdir()
+    found: list[BrokerSettings] = []
+    monkeypatch.setattr(command, "run", lambda settings, *_: found.append(settings))
+    assert CliRunner().invoke(command.broker, words).exit_code == 0
+    assert [serving.plain(words, {})] == found
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        *(["--help"], ["--nodes", "2"], ["--set", "a=b"], ["--config", "c"], ["broker"], ["--"], ["--memory=1"]),
+        *(["--port"], ["--port", "-1"], ["--port", "65536"], ["--port", "9" * 5000], ["--port", "x"], ["--port="]),
+        *(["--data-dir", "file"], ["--data-dir", "d", "--memory"], ["--host", ""], ["--por", "1"], ["-h"]),
+    ],
+)
+def test_everything_else_is_left_to_click(words: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "file").touch()
+    assert serving.plain(words, {}) is None
+
+
+@pytest.mark.parametrize("name", ["PARTITA_BROKER_NODES", TOKEN_VARIABLE, "_PARTITA_COMPLETE"])
+def test_variables_are_left_to_click(name: str) -> None:
+    assert serving.plain([], {"PATH": ""}) is not None
+    assert serving.plain([], {name: "1"}) is None
 
 
 def call(path: Path, *words: str, env: dict[str, str] | None = None) -> Result:

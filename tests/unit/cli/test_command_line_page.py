@@ -10,7 +10,7 @@ from pathlib import Path
 
 import click
 
-from partita.cli.main import cli
+from partita.cli.commands import cli
 from support.every_case import every_case
 
 ROOT = Path(__file__).parents[3]

@@ -14,8 +14,9 @@ import pytest
 from click.testing import CliRunner
 
 from partita import Broker
+from partita.cli.commands import cli
 from partita.cli.connecting import patient_for
-from partita.cli.main import cli, main
+from partita.cli.main import main
 
 produce = importlib.import_module("partita.cli.records.produce")
 

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
-import json
 import logging
 import sys
-from datetime import UTC, datetime
+from typing import TYPE_CHECKING
 
 from partita.cli.terminal import PrintableFormatter
+from partita.lazy import later
+
+if TYPE_CHECKING:
+    import datetime
+    import json
+else:
+    datetime = later("datetime")
+    json = later("json")
 
 LEVELS = ("debug", "info", "warning", "error")
 TEXT, JSON = "text", "json"
@@ -20,7 +27,7 @@ class JsonFormatter(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
         """Return a record as a line. Values that are not plain are written as text."""
         line: dict[str, object] = {
-            "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
+            "time": datetime.datetime.fromtimestamp(record.created, datetime.UTC).isoformat(timespec="milliseconds"),
             "level": record.levelname,
             "logger": record.name,
             "message": record.getMessage(),

@@ -9,7 +9,7 @@ import pytest
 from click.testing import CliRunner
 
 from partita import Admin, Broker
-from partita.cli.main import cli
+from partita.cli.commands import cli
 from partita.protocol.error_codes import ErrorCode
 from partita.protocol.messages.create_topics import CreatableTopic, CreateTopicsRequest
 from partita.protocol.messages.list_groups import ListGroupsRequest

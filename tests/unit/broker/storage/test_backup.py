@@ -16,7 +16,7 @@ from partita.broker.options import Value
 from partita.broker.storage import cut, upkeep
 from partita.broker.storage.backup import back_up
 from partita.broker.storage.data_dir import DataDirectoryError
-from partita.cli.main import cli
+from partita.cli.commands import cli
 from support.clients.broker import until
 
 

@@ -34,8 +34,8 @@ def without_posix(program: str) -> subprocess.CompletedProcess[str]:
 def test_clients_command_line_and_a_broker_in_memory_need_no_posix_modules() -> None:
     """Windows has none of them."""
     done = without_posix(
-        "import partita, partita.cli.main, partita.cli.broker, partita.cli.doctor, partita.testing\n"
-        "import partita.broker.storage.data_dir\n"
+        "import partita, partita.cli.main, partita.cli.commands, partita.cli.broker, partita.cli.doctor\n"
+        "import partita.testing, partita.broker.storage.data_dir\n"
         "with partita.Broker() as broker:\n"
         "    with partita.Producer(bootstrap_servers=broker.bootstrap) as producer:\n"
         "        producer.send('t', b'hello').result(60)\n"
