@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections import Counter
 from collections.abc import Collection, Iterator
@@ -17,8 +18,11 @@ ADDRESS_OPTIONS = frozenset({"servers", "profiles", "config_file", "password_fil
 COMMON = {
     "Print JSON, for scripts.": "`--json`",
     "Do not ask for confirmation.": "`--yes`",
+    "The token that the broker printed at its start.": "`--admin-token`",
 }
 """Options that many commands have alike, by their help; the page explains them once."""
+OBVIOUS = re.compile(r"(; |(?<=\[))(x>=?[01]|[01]<=x<=65535)(?![.\d])")
+"""Bounds that every reader would guess."""
 ASKS = "Asks for confirmation on a terminal."
 MARK = "<!-- The rest is printed from the code by tools/command_line.py; do not edit it. -->"
 
@@ -27,7 +31,11 @@ def commands_part() -> str:
     """Every command with its help, groups before their subcommands."""
     context = click.Context(cli, info_name="partita", max_content_width=110)
     alone = [f"`{path}`" for path, command in _leaves(cli, "", context) if not _reaches_a_cluster(command)]
-    parts = ["## Commands", f"All take the [options of a cluster](#which-cluster) but {', '.join(alone)}."]
+    parts = [
+        "## Commands",
+        f"All take the [options of a cluster](#which-cluster) but {', '.join(alone)}. "
+        "In brackets stand default and bounds.",
+    ]
     for name in cli.list_commands(context):
         command = cli.get_command(context, name)
         assert command is not None
@@ -58,7 +66,7 @@ def _sections(command: click.Command, path: str, parent: click.Context, shared: 
         several = Counter(row for sub in command.commands.values() for row in _rows(sub, context))
         alike = [row for row, count in several.items() if count > 1]
         if alike:
-            parts += ["Options of several of these commands:", "\n".join(alike)]
+            parts += ["Shared options:", "\n".join(alike)]
         for name, sub in command.commands.items():
             parts += _sections(sub, f"{path} {name}", context, alike)
     return parts
@@ -102,6 +110,7 @@ def _row(option: click.Option, context: click.Context) -> str:
     record = option.get_help_record(context)
     assert record is not None, f"{option.name} is hidden"
     names, meaning = (" ".join(text.split()) for text in record)
+    meaning = OBVIOUS.sub("", meaning).replace("[default: ", "[").replace("[; ", "[").removesuffix("[]").rstrip()
     return f"- `{names.removesuffix(' RANGE')}`: {meaning}".removesuffix(": ")
 
 

@@ -24,8 +24,8 @@ INTRO = """# Layouts on the wire and in the log
 Printed from `src/partita/protocol/schema/` by `tools/layouts.py`; do not edit. Numbers are big-endian. Strings, bytes
 and arrays begin with their length: two bytes for a string, four for the others, -1 for null. *Flexible* versions have
 varints of one more, 0 for null, and end each structure with its number of tagged fields. `?` may be null (in
-brackets: from which version on), `[]` is an array; a dot is one level of structure. A field without versions is in all
-of them. The member id of the dumps is shorter than a real one, which goes on with 27 more letters.
+brackets: in which versions), `[]` is an array, `v7+` is from version 7 on; a dot is one level of structure. A field
+without versions is in all of them. The member id of the dumps is 27 letters shorter than a real one.
 """
 ROW, WIDEST = 12, 4
 MEMBER = "one-1b4e28ba"
@@ -66,8 +66,8 @@ def span(some: Versions, of: Versions, served: range) -> str | None:
     if found == here:
         return ""
     if last == here[-1]:
-        return f"v{first} on" if last > first else f"v{first}"
-    return f"v{first} to v{last}" if last > first else f"v{first}"
+        return f"v{first}+" if last > first else f"v{first}"
+    return f"v{first}-{last}" if last > first else f"v{first}"
 
 
 def rows(fields: Sequence[Field], versions: range, depth: int = 0) -> Iterator[tuple[str, ...]]:
@@ -82,12 +82,11 @@ def rows(fields: Sequence[Field], versions: range, depth: int = 0) -> Iterator[t
 def grid(schema: Schema) -> Iterator[str]:
     """The fields of all versions."""
     versions = range(schema.versions.first, schema.versions.last + 1)
-    served = f"v{versions[0]}" if len(versions) == 1 else f"v{versions[0]} to v{versions[-1]}"
-    yield f"| {schema.name}, {served} | type | in |"
-    yield "|---|---|---|"
-    yield from (f"| {' | '.join(row)} |" for row in rows(schema.fields, versions))
-    if schema.flexible:
-        yield f"\nFlexible from v{schema.flexible.first}."
+    served = f"v{versions[0]}" if len(versions) == 1 else f"v{versions[0]}-{versions[-1]}"
+    flexible = f", flexible from v{schema.flexible.first}" if schema.flexible else ""
+    yield f"**{schema.name}**, {served}{flexible}:\n\n```text"
+    yield from (f"{name:<31}{kind:<18}{where}".rstrip() for name, kind, where in rows(schema.fields, versions))
+    yield "```"
 
 
 def shown(value: Any) -> str:

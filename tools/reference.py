@@ -102,8 +102,8 @@ def broker_options_page() -> str:
         "known, checked and shown to clients: their subject is not part of Partita, or needs no choice here.",
         "[Broker](#broker) · [Topics](#topics) · [Fixed limits](#fixed-limits) · [Clients](options.md)",
         "## Broker",
-        "Names that begin with `group.consumer.` are about KIP-848 groups. A group can have values of its own, such as "
-        "`consumer.session.timeout.ms`, within the bounds of the row.",
+        "Names that begin with `group.consumer.` are about KIP-848 groups. *Of a group* are the bounds within which a "
+        "group can have a value of its own, such as `consumer.session.timeout.ms`.",
         *_effects(broker.items()),
         f"{DEFAULTS_OF_TOPICS} {', '.join(defaults)}; all are dynamic.",
         "Options that Kafka has removed are accepted with any value and named in one line at the start. "
@@ -111,7 +111,7 @@ def broker_options_page() -> str:
         "## Topics",
         'Set at creation, `NewTopic("orders", 6, configs={"retention.ms": 60000})`, or later with `alter_configs` or '
         "`partita topics alter`. Without a value of its own, a topic takes that of the broker's option of the same "
-        "name, or of the one that is named.",
+        "name, or of the one behind *else*.",
         *_effects(topic.items()),
         "## Fixed limits",
         "Partita's own bounds, which protect the broker from a single faulty client.",
@@ -162,7 +162,7 @@ def _broker_row(option: broker_options.Option, ours: dict[str, Any]) -> Row:
     if option.changeable and option in broker_options.BROKER:
         more += "; dynamic"
     if option.synonym and option.synonym != option.name:
-        more += f"; else the broker's `{option.synonym}`"
+        more += f"; else `{option.synonym}`"
     meaning = re.sub("^(KIP-848|share|streams) groups: ", "", option.meaning or "")
     return f"`{option.name}`", _shown(ours.get(option.name, option.default)), _sentence(meaning, more)
 
@@ -175,7 +175,7 @@ def _group_bounds(name: str) -> str:
     limits = [
         f"at {'least' if '.min.' in each else 'most'} `{each}` ({_shown(BROKER[each].default)})" for each in bounds
     ]
-    return f"; for a group {' and '.join(limits)}" if limits else ""
+    return f"; of a group {', '.join(limits)}" if limits else ""
 
 
 def _bounds(low: float | None, high: float | None, choices: Sequence[str]) -> str:
@@ -218,20 +218,21 @@ def _limits() -> str:
 
 # --- classes ----------------------------------------------------------------------------------------------------------
 
-CLASSES: tuple[tuple[type, str], ...] = (
-    (Broker, "`from partita import Broker`"),
-    (Control, "`broker.control`"),
-    (Consumer, "`from partita import Consumer`"),
-    (AsyncConsumer, "`from partita import AsyncConsumer`"),
-    (ShareConsumer, "`from partita import ShareConsumer`"),
-    (AsyncShareConsumer, "`from partita import AsyncShareConsumer`"),
-    (Producer, "`from partita import Producer`"),
-    (AsyncProducer, "`from partita import AsyncProducer`"),
-    (DeliveryFuture, "The result of `send`."),
-    (SentRecords, "The result of `send_many` and `send_table`."),
-    (Admin, "`from partita import Admin`"),
-    (AsyncAdmin, "`from partita import AsyncAdmin`"),
-)
+CLASSES: dict[type, str] = {
+    Broker: "",
+    Control: "`broker.control`",
+    Consumer: "",
+    AsyncConsumer: "",
+    ShareConsumer: "",
+    AsyncShareConsumer: "",
+    Producer: "",
+    AsyncProducer: "",
+    DeliveryFuture: "",
+    SentRecords: "",
+    Admin: "",
+    AsyncAdmin: "",
+}
+"""Classes with the way to an instance, where that is not an import from `partita` or the result of a call."""
 SHARED = {AsyncConsumer: Consumer, AsyncShareConsumer: ShareConsumer, AsyncProducer: Producer, Admin: AsyncAdmin}
 """Faces whose calls are described once, at the other face."""
 SELF = ("self", "cls")
@@ -264,15 +265,15 @@ RECORD_FIELDS = [
 
 
 def api_page() -> str:
-    names = [kind.__name__ for kind, _ in CLASSES] + ["Values", "Errors"]
+    names = [kind.__name__ for kind in CLASSES] + ["Values", "Errors"]
     parts = [
         "# API reference",
         f"{NOTE} Timeouts are in seconds, names that end in `_ms` in milliseconds. A partition "
-        "is `(topic, number)` or the equal `TopicPartition(topic, number)`. Calls and values have their summaries "
-        "here; `help(Consumer.poll)` shows types, bounds and errors too.",
+        "is `(topic, number)` or the equal `TopicPartition(topic, number)`. Broker and clients come from `partita`. "
+        "Calls and values have their summaries here; `help(Consumer.poll)` shows types, bounds and errors too.",
         " · ".join(f"[{name}](#{name.lower()})" for name in names),
     ]
-    for kind, origin in CLASSES:
+    for kind, origin in CLASSES.items():
         parts += _class(kind, origin)
     parts += ["## Values"]
     for spelled in VALUES:
@@ -282,13 +283,13 @@ def api_page() -> str:
 
 
 def _class(kind: type, origin: str) -> list[str]:
-    parts = [f"## {kind.__name__}", origin, _doc(kind)]
+    parts = [f"## {kind.__name__}", *([origin] if origin else []), _doc(kind)]
     twin = SHARED.get(kind)
     if twin is not None:
         own = [name for name in _public(kind) if not hasattr(twin, name)]
         awaited = [f"`{name}`" for name in _public(kind) if inspect.iscoroutinefunction(getattr(kind, name))]
-        calls = f"Has the calls of [{twin.__name__}](#{twin.__name__.lower()})"
-        parts.append(f"{calls}. These are awaited: {', '.join(awaited)}." if awaited else f"{calls}, without `await`.")
+        calls = f"alls of [{twin.__name__}](#{twin.__name__.lower()})"
+        parts.append(f"C{calls} that are awaited: {', '.join(awaited)}." if awaited else f"Has the c{calls}.")
         return [*parts, *_members(kind, own)]
     return [*parts, *_members(kind, _public(kind))]
 
@@ -350,31 +351,32 @@ def _value(module: str, name: str, kind: type) -> str:
     if issubclass(kind, Record):
         names = [*RECORD_FIELDS, *(["delivery_count"] if name == "ShareRecord" else [])]
     names = names or list(getattr(kind, "_fields", []))
-    told = f"Fields: {', '.join(f'`{each}`' for each in names)}.\n\n" if names else ""
+    told = f" Fields: {', '.join(f'`{each}`' for each in names)}." if names else ""
     calls = [
         _line(kind, each) for each in _public(kind) if each not in names and module != "partita.producer.shell.client"
     ]
     listed = "\n\n" + "\n".join(calls) if calls and name != "ConsumerRecord" else ""
-    return f"### {name}\n\n`from {module} import {name}`\n\n{told}{_summary(kind)}{listed}"
+    return f"### {name}\n\nIn `{module}`.{told}\n\n{_summary(kind)}{listed}"
 
 
 def _line(kind: type, name: str) -> str:
     """One method or property, as a bullet."""
     value = inspect.getattr_static(kind, name)
     call = value.__func__ if isinstance(value, classmethod) else value
-    waits = "await " if inspect.iscoroutinefunction(call) else ""
-    spelled = name if isinstance(value, property) else f"{waits}{name}{_signature(call)}"
+    spelled = name if isinstance(value, property) else f"{name}{_signature(call)}"
     text = inspect.getdoc(value)
     return f"- `{spelled}`" + (f": {_summary(value)}" if text else "")
 
 
 def _errors() -> list[str]:
     client = [
-        kind
+        f"`{kind.__name__}`"
         for module in (consumer_errors, producer_errors)
         for kind in vars(module).values()
         if inspect.isclass(kind) and issubclass(kind, KafkaError) and kind.__module__ == module.__name__
     ]
+    explained = (DOCS / "errors.md").read_text()
+    assert not (unknown := [name for name in client if name not in explained]), f"errors.md lacks {unknown}"
     of_code = {kind.code: kind for kind in KafkaError.__subclasses__() if kind.__module__ == "partita.errors"}
     rows = {
         f"`{of_code[code].__name__}` ({_code(code, of_code[code])})": code.retriable
@@ -384,15 +386,9 @@ def _errors() -> list[str]:
     return [
         "## Errors",
         "Every error is a `partita.errors.KafkaError` with `.code` (an `ErrorCode`, which is an int), `.retriable` and "
-        "a message that says what to do. [errors.md](errors.md) helps with the common ones. A wrong option raises "
-        "`partita.options.ConfigError`, a wrong argument `ValueError`.",
-        *(
-            f"Of the clients themselves, from `{module.__name__}`:\n\n"
-            + "\n".join(
-                f"- `{kind.__name__}`: {_summary(kind)}" for kind in client if kind.__module__ == module.__name__
-            )
-            for module in (consumer_errors, producer_errors)
-        ),
+        "a message that says what to do. A wrong option raises `partita.options.ConfigError`, a wrong argument "
+        "`ValueError`. [errors.md](errors.md) says what those of the clients mean, from `partita.consumer.errors` and "
+        "`partita.producer.errors`.",
         "Of a broker, from `partita.errors`, each named after its code, whose number (and name, where it differs) is "
         "in brackets; `ErrorCode.UNKNOWN_TOPIC_OR_PARTITION.meaning` says what the broker means by it. Those that may "
         "pass, with `.retriable` True:",

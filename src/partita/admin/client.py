@@ -82,9 +82,10 @@ class AdminCalls:
 
 
 class AsyncAdmin(AdminCalls):
-    """Every call is a coroutine, ends within default.api.timeout.ms, and raises KafkaError for what a broker refuses.
+    """Calls end within default.api.timeout.ms, and raise KafkaError for what a broker refuses.
 
-    Calls for several things at once raise that error if one was asked for, and SomeFailed otherwise.
+    All are coroutines but those about credentials, notes and metrics. Calls for several things at once raise that error
+    if one was asked for, and SomeFailed otherwise.
     """
 
     def __init__(self, config: Mapping[str, Any] | None = None, /, **options: Unpack[AdminOptions]) -> None:

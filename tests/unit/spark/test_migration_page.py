@@ -10,7 +10,7 @@ from partita.spark.settings.options import parse_sink, parse_source
 from support.every_case import every_case
 
 PAGE = (Path(__file__).parents[3] / "docs" / "spark-migration.md").read_text()
-ROW = re.compile(r"^\| `([\w.]+)` \| (\w[\w ]*) \|", re.M)
+ROW = re.compile(r"^\| ((?:`[\w.]+`,? )+)\| (\w[\w ]*) \|", re.M)
 LOGIN = {
     "kafka.security.protocol": "SASL_SSL", "kafka.sasl.mechanism": "PLAIN", "kafka.sasl.jaas.config":
         'org.apache.kafka.common.security.plain.PlainLoginModule required username="u" password="p";',
@@ -29,7 +29,7 @@ VALUES = {
 def rows_of(title: str) -> list[tuple[str, str]]:
     """The options and words below a heading."""
     section = PAGE.split(f"### {title}\n")[1].split("\n#")[0]
-    return [(found[1], found[2]) for found in ROW.finditer(section)]
+    return [(name, found[2]) for found in ROW.finditer(section) for name in re.findall("`(.+?)`", found[1])]
 
 
 READING, WRITING, BOTH = (rows_of(title) for title in ("Reading", "Writing", "Both sides"))
