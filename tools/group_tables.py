@@ -24,7 +24,7 @@ from partita.share.partition.model import AFTER, MOVES
 INTRO = """# Decisions of the group coordinator
 
 Printed from the code by `tools/group_tables.py`; do not edit. Each request has guards, of which the first that holds
-answers; then a table of states by kinds of request; then its verbs, with Kafka 4.3.1's method for the same. Meanings
+answers; then a table of states by kinds of request; then its verbs, with Kafka 4.4.0's method for the same. Meanings
 stand where a name comes first. An absent group counts as an empty one unless it has guards of its own. A group in
 state Dead belongs to a shard that was unloaded.
 """
