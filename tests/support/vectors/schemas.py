@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
@@ -21,7 +22,7 @@ Records = Iterator[str | None]
 BITS = {"int8": 8, "int16": 16, "int32": 32, "int64": 64}
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Described:
     """A message class, its schema, and the module of its structs."""
 
@@ -39,7 +40,7 @@ class Described:
 
     def values(self, version: int) -> st.SearchStrategy[Any]:
         """Messages that differ from the default only where the version can say so."""
-        return structs(self.module, self.schema.name, self.schema.fields, version)
+        return _values_of(self, version)
 
     def from_json(self, json: dict[str, Any], version: int, records: Records) -> Any:
         """The message in the form of Kafka's JSON converter; `records` are the hex of its records, in order."""
@@ -61,6 +62,12 @@ def in_version(field: Field, version: int) -> bool:
 
 
 # Values
+
+
+@lru_cache(maxsize=32)
+def _values_of(message: Described, version: int) -> st.SearchStrategy[Any]:
+    """Kept for the next examples: to build and check a strategy takes as long as to draw from it."""
+    return structs(message.module, message.schema.name, message.schema.fields, version)
 
 
 def structs(module: ModuleType, name: str, fields: list[Field], version: int) -> st.SearchStrategy[Any]:
