@@ -67,7 +67,8 @@ class _Rename:
 
 
 _NameChange = _Link | _Unlink | _Rename
-_Change = _Write | _Truncate | _NameChange
+_DataChange = _Write | _Truncate
+_Change = _DataChange | _NameChange
 
 
 @dataclass(slots=True)
@@ -90,7 +91,7 @@ class _Image:
         return self.listed[directory].copy()
 
     def apply(self, change: _Change) -> None:
-        if not isinstance(change, _Write | _Truncate):
+        if not isinstance(change, _DataChange):
             self.listed.clear()
         match change:
             case _Write(inode, position, written):
@@ -146,7 +147,7 @@ class FaultyFile:
     def sync(self) -> None:
         storage = self._storage
         storage.syncs += 1
-        mine = [c for c in storage.journal if isinstance(c, _Write | _Truncate) and c.inode == self._inode]
+        mine = [c for c in storage.journal if isinstance(c, _DataChange) and c.inode == self._inode]
         if storage.syncs in storage.fail_syncs:
             # The kernel drops the pages and reports success next time.
             storage.journal = [c for c in storage.journal if c not in mine]
@@ -154,9 +155,10 @@ class FaultyFile:
         storage.step("sync", self._name)
         for change in mine:
             storage.durable.apply(change)
-        storage.journal = [
-            c for c in storage.journal if not (isinstance(c, _Write | _Truncate) and c.inode == self._inode)
-        ]
+        if mine:
+            storage.journal = [
+                c for c in storage.journal if not (isinstance(c, _DataChange) and c.inode == self._inode)
+            ]
 
     def hold(self) -> None:
         """The inode is kept whatever happens to the name."""

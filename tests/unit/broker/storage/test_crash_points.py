@@ -29,18 +29,30 @@ def quiet(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.CRITICAL, "partita.broker")
 
 
-def run(disk: FaultyStorage, durability: Durability) -> Ledger:
-    """The whole workload, or as much of it as happens before the crash."""
-    ledger = Ledger()
-    with contextlib.suppress(SimulatedCrash):
-        work(StoreWorld(disk, durability, ledger))
-    return ledger
+class FilmedStorage(FaultyStorage):
+    """A disk that keeps what a crash at each of its operations would leave: the disk, and what was promised by then."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.ledger = Ledger()
+        self.crashes: list[tuple[FaultyStorage, Ledger]] = []
+
+    def step(self, what: str, name: str, *, room_for: int = 0) -> None:
+        left = FaultyStorage(self.durable)
+        left.journal, left.trace = self.journal.copy(), self.trace[-3:]
+        self.crashes.append((left, self.ledger.copy()))
+        super().step(what, name, room_for=room_for)
+
+
+def filmed(durability: Durability) -> FilmedStorage:
+    """The disk of the whole workload. So what comes before a crash runs once, and not once for each crash."""
+    disk = FilmedStorage()
+    work(StoreWorld(disk, durability, disk.ledger))
+    return disk
 
 
 def operations(durability: Durability) -> int:
-    disk = FaultyStorage()
-    run(disk, durability)
-    return disk.operations
+    return len(filmed(durability).crashes)
 
 
 def restart(disk: FaultyStorage, durability: Durability, ledger: Ledger, *, power_lost: bool) -> None:
@@ -66,12 +78,9 @@ def test_a_crash_at_any_operation_keeps_every_promise(
     """
     models, is_slow = LOST[how], pytestconfig.getoption("--slow")
     choose = Random(f"{how} {durability}").randrange
-    count = operations(durability)
+    crashes = filmed(durability).crashes
     points = 0
-    for k in range(1, count + 1):
-        disk = FaultyStorage()
-        disk.crash_at = k
-        ledger = run(disk, durability)
+    for k, (disk, ledger) in enumerate(crashes, 1):
         for model in models if is_slow else [models[(k + k // 4) % len(models)]]:
             power_lost = model is not CrashModel.EVERYTHING
             with at_point(k, model, disk):
@@ -80,7 +89,7 @@ def test_a_crash_at_any_operation_keeps_every_promise(
                     again, told = crash_after_start(disk.after_crash(model, choose), durability, ledger, model, choose)
                     restart(again, durability, told, power_lost=power_lost)
             points += 1
-    told_points(how, durability, points, count)
+    told_points(how, durability, points, len(crashes))
 
 
 @pytest.mark.parametrize("durability", DURABILITIES)
@@ -112,10 +121,9 @@ def test_an_error_of_any_operation_takes_the_directory_offline(durability: Durab
 def test_a_failed_sync_that_drops_what_was_written_loses_no_promise(durability: Durability) -> None:
     """D7: the kernel drops the pages and reports success next time; nobody may ask it again."""
     choose = Random(f"sync error {durability}").randrange
-    disk = FaultyStorage()
-    run(disk, durability)
+    syncs = filmed(durability).syncs
     points = 0
-    for k in range(1, disk.syncs + 1):
+    for k in range(1, syncs + 1):
         failing = FaultyStorage()
         failing.fail_syncs = {k}
         ledger = Ledger()
@@ -126,7 +134,7 @@ def test_a_failed_sync_that_drops_what_was_written_loses_no_promise(durability: 
                 assert world.store.failure is not None
             restart(failing.after_crash(CrashModel.EVERYTHING, choose), durability, ledger, power_lost=True)
         points += 1
-    told_points("failed sync", durability, points, disk.syncs)
+    told_points("failed sync", durability, points, syncs)
 
 
 @pytest.mark.parametrize("durability", DURABILITIES)
