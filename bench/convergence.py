@@ -19,7 +19,7 @@ from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from heapq import heappop, heappush
-from itertools import count
+from itertools import count, product
 from uuid import uuid4
 
 from groups import wait_for_coordinator
@@ -35,8 +35,8 @@ from partita.protocol.messages.create_topics import CreatableTopic, CreateTopics
 
 FEW, MANY = 50, 500
 PARTITIONS_EACH = 2
-APART_SECONDS = 2.5
-"""Between the starts on two brokers, so that the members of one are at rest while those of the other hurry."""
+APART_SECONDS = 1.25
+"""Between the starts of two groups, so that the members of all others are at rest while those of one hurry."""
 HEARTBEAT, CREATE = 68, 19
 VERSION = 1
 LIMIT_SECONDS = 60
@@ -221,25 +221,27 @@ def fleet(server: Server, size: int) -> Iterator[Fleet]:
         found.close()
 
 
-def measure(servers: list[Server], size: int, *, leaves: bool) -> tuple[Medians, Medians]:
-    """Milliseconds of joining and, if asked for, of leaving."""
-    joined: dict[str, list[float]] = {server.name: [] for server in servers}
+def measure(servers: list[Server], sizes: Iterable[int], *, leaves: bool) -> tuple[dict[int, Medians], Medians]:
+    """Milliseconds of joining by the number of members and, if asked for, of one of MANY leaving."""
+    joined: dict[int, dict[str, list[float]]] = {size: {server.name: [] for server in servers} for size in sizes}
     left: dict[str, list[float]] = {server.name: [] for server in servers}
 
-    def one_round(server: Server, delay: float) -> None:
+    def one_round(of: tuple[int, Server], delay: float) -> None:
+        size, server = of
         time.sleep(delay)
-        before = server.cpu_s()
         with fleet(server, size) as members:
-            joined[server.name].append(members.join() * 1000)
-            if leaves:
+            joined[size][server.name].append(members.join() * 1000)
+            if leaves and size == MANY:
                 left[server.name].append(members.leave() * 1000)
-        used = (server.cpu_s() - before) * 1000
-        report("convergence", server=server.name, members=size, **{"server CPU ms a round": used})
 
+    groups = list(product(joined, servers))
     for _ in turns():
-        with ThreadPoolExecutor(len(servers)) as pool:
-            list(pool.map(one_round, servers, count(0, APART_SECONDS)))
-    return Medians(joined), Medians(left if leaves else {})
+        before = {server: server.cpu_s() for server in servers}
+        with ThreadPoolExecutor(len(groups)) as pool:
+            list(pool.map(one_round, groups, count(0, APART_SECONDS)))
+        for server, cpu_s in before.items():
+            report("convergence", server=server.name, **{"server CPU ms a round": (server.cpu_s() - cpu_s) * 1000})
+    return {size: Medians(found) for size, found in joined.items()}, Medians(left if leaves else {})
 
 
 _groups = count()
@@ -253,11 +255,11 @@ def main() -> None:
         servers = brokers(stack, "convergence", small_peers=())
         for server in servers:
             create_topics(server, sizes)
-        for size in sizes:
-            joined, left = measure(servers, size, leaves=size == MANY)
-            row(JOINED_ROWS[size], joined)
-            if left:
-                row(LEAVES_ROW, left)
+        joined, left = measure(servers, sizes, leaves=MANY in sizes)
+        for size, found in joined.items():
+            row(JOINED_ROWS[size], found)
+        if left:
+            row(LEAVES_ROW, left)
 
 
 if __name__ == "__main__":
