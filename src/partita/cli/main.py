@@ -61,11 +61,12 @@ def _served_plainly(words: Sequence[str]) -> bool:
     try:
         settings = serving.plain(words[1:], os.environ)
     finally:
-        gc.freeze()
         gc.enable()
-    if settings is not None:
-        serving.run(settings)
-    return settings is not None
+    if settings is None:
+        return False
+    gc.freeze()
+    serving.run(settings)
+    return True
 
 
 def _output_failed(error: OSError) -> int:
