@@ -32,7 +32,7 @@ def say(text: str = "", *, err: bool = False, newline: bool = True) -> None:
     """Print text, which may have several lines."""
     shown = printable(text, keep="\n\r\t")
     if shown.isascii():
-        print(shown, end="\n" if newline else "", file=sys.stderr if err else sys.stdout, flush=True)
+        print(f"{shown}\n" if newline else shown, end="", file=sys.stderr if err else sys.stdout, flush=True)
     else:
         click.echo(shown, err=err, nl=newline)  # it knows terminals that have no such characters
 
