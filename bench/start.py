@@ -14,9 +14,11 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
+from typing import TypeAlias
 
 import peers
 from harness import (
@@ -45,7 +47,9 @@ from support.kafka.node import KafkaNode, KafkaUnavailable
 STARTS = 3
 """Of a process in a round; the median is the round's."""
 STARTS_IN_PROCESS = 15
-SETTLING_S = 0.3
+SETTLING_S = 1.0
+Command: TypeAlias = Callable[[int], list[str]] | Path
+"""The command for a port, or the C echo."""
 QUESTION = b"".join(encode_request(18, 0, 1, "bench", ApiVersionsRequest()))
 
 
@@ -63,27 +67,30 @@ def first_answer(port: int) -> float:
     raise TimeoutError(f"no answer on port {port}")
 
 
-def started(command: Callable[[int], list[str]], memory: list[float]) -> float:
-    """Milliseconds until the process of this command answers; its idle memory is added to the list."""
+@contextmanager
+def answering(command: Command) -> Iterator[Server]:
+    """The process of this command, which has answered once. The C echo chooses its port."""
     (port,) = free_ports(1)
-    began = time.monotonic()
-    with process(command(port)) as child:
+    with process([str(command), "echo"] if isinstance(command, Path) else command(port)) as child:
+        if isinstance(command, Path):
+            assert child.stdout is not None
+            port = int(child.stdout.readline())
         first_answer(port)
-        took = time.monotonic() - began
-        time.sleep(SETTLING_S)
-        memory.append(Server("", child.pid, port).memory_mb())
-    return took * 1000
+        yield Server("", child.pid, port)
 
 
-def echo_started(program: Path, memory: list[float]) -> float:
-    """The same for the C echo, which chooses its port."""
+def started(command: Command) -> float:
+    """Milliseconds until the process of this command answers."""
     began = time.monotonic()
-    with process([str(program), "echo"]) as child:
-        assert child.stdout is not None
-        first_answer(port := int(child.stdout.readline()))
-        took = time.monotonic() - began
-        memory.append(Server("", child.pid, port).memory_mb())
-    return took * 1000
+    with answering(command):
+        return (time.monotonic() - began) * 1000
+
+
+def idle_mb(command: Command) -> float:
+    """Its memory once nothing more is loaded: the coordinator of groups comes a quarter of a second after the start."""
+    with answering(command) as server:
+        time.sleep(SETTLING_S)
+        return server.memory_mb()
 
 
 def bare_python() -> float:
@@ -133,19 +140,16 @@ def small_peers(folder: str) -> dict[str, Callable[[int], list[str]]]:
 def main() -> None:
     # As an installer does; the environment may forbid it at import.
     compileall.compile_dir(partita.__path__[0], quiet=2)
-    memory: dict[str, list[float]] = {}
     with tempfile.TemporaryDirectory(prefix="partita-bench-") as folder:
-        commands = {OURS: partita_command, **small_peers(folder)}
-        measures: dict[str, Callable[[], float]] = {
-            name: partial(started, command, memory.setdefault(name, [])) for name, command in commands.items()
-        }
-        if wanted("import asyncio"):
-            measures["import asyncio"] = bare_python
+        commands: dict[str, Command] = {OURS: partita_command, **small_peers(folder)}
         program = wire_program("start")
         if program is not None and wanted(C_ECHO):
-            measures[C_ECHO] = partial(echo_started, program, memory.setdefault(C_ECHO, []))
+            commands[C_ECHO] = program
+        measures: dict[str, Callable[[], float]] = {who: partial(started, command) for who, command in commands.items()}
+        if wanted("import asyncio"):
+            measures["import asyncio"] = bare_python
         figures = in_turns(measures, STARTS)
-    used = Medians(memory, STARTS)
+        used = in_turns({who: partial(idle_mb, command) for who, command in commands.items()})
     if wanted(KAFKA):
         try:
             figures[KAFKA], used[KAFKA] = kafka_started()
