@@ -189,15 +189,16 @@ def slow(disk: FaultyStorage, world: StoreWorld, k: int, choose: Callable[[int],
     came: list[int] = []
 
     def meanwhile() -> None:
-        if world.is_in_worker:
-            came.append(k)
-            world.is_in_worker = False
-            for i in range(3):
-                world.produce("plain", 0, f"slow{i}", "while the disk was slow")
-                world.produce("compact", 0, f"k{i}", "while the disk was slow")
-            world.create_unsynced(1)
-            world.is_in_worker = True
-            disk.crash_at = disk.operations + 1 + choose(20)
+        if not world.is_in_worker:
+            raise SimulatedCrash("nothing can come meanwhile")
+        came.append(k)
+        world.is_in_worker = False
+        for i in range(3):
+            world.produce("plain", 0, f"slow{i}", "while the disk was slow")
+            world.produce("compact", 0, f"k{i}", "while the disk was slow")
+        world.create_unsynced(1)
+        world.is_in_worker = True
+        disk.crash_at = disk.operations + 1 + choose(20)
 
     disk.slow_operation = k
     disk.meanwhile = meanwhile
