@@ -143,10 +143,7 @@ def _lend(tokens: DelegationTokens) -> None:
 
 @contextmanager
 def played(rights: Sequence[Right]) -> Iterator[Played]:
-    # Each of several hundred brokers loads its shards; fifty of either kind would take half of the time.
-    with secured(
-        delegation_token_secret_key="key", offsets_topic_num_partitions=2, transaction_state_log_num_partitions=2
-    ) as broker:
+    with secured(delegation_token_secret_key="key") as broker:
         one = Played(broker, rights)
         with one.admin, one.alice:
             yield one
