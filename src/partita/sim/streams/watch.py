@@ -231,11 +231,12 @@ class Watch:
         self._topology = None if group is None else group.topology
         self._revokes_ms.clear()
         now_ms = self._world.now.mono_ms
-        # While there is no coordinator, nobody is silent.
+        # While there is no coordinator, nobody is silent. A session that had ended before it went ends at once.
         away_ms = now_ms - (now_ms if self._dropped_ms is None else self._dropped_ms)
         heard_ms = {name: ms + away_ms for name, ms in self._heard_ms.items()} if is_orderly else {}
         self._dropped_ms = None
-        self._heard_ms = {name: heard_ms.get(name, now_ms) for name in self._inside}
+        earliest_ms = now_ms - self._plan.session_ms
+        self._heard_ms = {name: max(heard_ms.get(name, now_ms), earliest_ms) for name in self._inside}
         if group is not None or self.told:
             must(group is not None, "ST2", "the group is gone")
             self.stepped(coordinator)

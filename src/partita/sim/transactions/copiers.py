@@ -58,6 +58,7 @@ def copy_as_member(stage: Stage, client: Client, transactional_id: str, level: L
 def _options(stage: Stage) -> dict[str, object]:
     protocol = stage.plan.group_protocol
     own = {} if protocol == "consumer" else {"session_timeout_ms": 6_000, "heartbeat_interval_ms": 1_000}
+    # A JoinGroup whose answer is lost is asked again 5 s after this, which has to come before the patience of TL6 ends.
     return {
         "group_id": COPIERS,
         "group_protocol": protocol,
@@ -65,6 +66,7 @@ def _options(stage: Stage) -> dict[str, object]:
         "enable_auto_commit": False,
         "auto_offset_reset": "earliest",
         "max_poll_records": 5,
+        "max_poll_interval_ms": 45_000,
         "fetch_max_wait_ms": 100,
         "request_timeout_ms": 5_000,
         **own,
