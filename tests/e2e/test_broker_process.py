@@ -103,6 +103,15 @@ def test_a_signal_stops_in_order(tmp_path: Path, signum: signal.Signals) -> None
         assert (tmp_path / "clean").exists()
 
 
+@pytest.mark.parametrize("more", [(), ("--log-level", "info")], ids=["read plainly", "read by click"])
+def test_a_broker_that_cannot_tell_its_port_has_failed(more: tuple[str, ...]) -> None:
+    reader, writer = os.pipe()
+    os.close(reader)
+    done = subprocess.run([*COMMAND, "--memory", "--port", "0", *more], stdout=writer, timeout=60, check=False)
+    os.close(writer)
+    assert done.returncode == 1
+
+
 def produce(raw: Raw, value: bytes) -> int:
     batch = build_batch([(0, None, value, ())])
     data = [TopicProduceData(name="t", partition_data=[PartitionProduceData(index=0, records=batch)])]

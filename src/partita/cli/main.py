@@ -70,11 +70,11 @@ def _served_plainly(words: Sequence[str]) -> bool:
 
 
 def _output_failed(error: OSError) -> int:
-    """Exit code after a failed write. A closed pipe is no error: its reader has seen enough."""
+    """Exit code after a failed write. A closed pipe is no error: its reader has seen enough. But it ends a broker."""
     devnull = os.open(os.devnull, os.O_WRONLY)
     os.dup2(devnull, 1)  # what is still buffered would fail again when the interpreter flushes it
     if error.errno in (errno.EPIPE, errno.ESHUTDOWN):
-        return 0
+        return int(sys.argv[1:2] == ["broker"])
     terminal.complain(f"{error.filename or 'cannot write the output'}: {error.strerror or error}", command="partita")
     return 1
 
