@@ -23,7 +23,12 @@ from support.share.jobs import Jobs, counted, eventually, jobs, number, numbers,
 
 @pytest.fixture(scope="module")
 def broker() -> Iterator[Broker]:
-    with Broker(group_share_assignment_interval_ms=0) as made:
+    # The tests turn the clock on by the length of a lock, more than once, and heartbeats come 5 s apart.
+    with Broker(
+        group_share_assignment_interval_ms=0,
+        group_share_session_timeout_ms=3_600_000,
+        group_share_max_session_timeout_ms=3_600_000,
+    ) as made:
         yield made
 
 
