@@ -551,11 +551,14 @@ Fact = tuple[tuple[str, Any], ...]
 
 
 def facts(answer: Message | Structure, names: Mapping[bytes, str]) -> set[Fact]:
-    """Every entry of an answer with the entries that it stands in, as plain values; how often and where is left out."""
-    return set(_facts(answer, names, ()))
+    """Every entry of an answer with the entries that it stands in, as plain values; how often and where is left out.
+
+    What the answer says as a whole is a fact by itself: an error of the group, say, beside a topic that is refused.
+    """
+    return set(_facts(answer, names, None))
 
 
-def _facts(value: Message | Structure, names: Mapping[bytes, str], above: Fact) -> Iterator[Fact]:
+def _facts(value: Message | Structure, names: Mapping[bytes, str], above: Fact | None) -> Iterator[Fact]:
     mine: list[tuple[str, Any]] = []
     below: list[Any] = []
     for slot in _slots(value):
@@ -570,10 +573,10 @@ def _facts(value: Message | Structure, names: Mapping[bytes, str], above: Fact) 
             below.append(inner)
         else:
             mine.append((slot, _plain(slot, inner, names)))
-    here = (*above, *mine)
+    here = (*(above or ()), *mine)
     yield here
     for each in below:
-        yield from _facts(each, names, here)
+        yield from _facts(each, names, () if above is None else here)
 
 
 def _slots(value: Message | Structure) -> list[str]:
