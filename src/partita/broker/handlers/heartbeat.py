@@ -11,6 +11,7 @@ from partita.broker.wire.memo import DECODE_IT
 from partita.protocol.error_codes import ErrorCode
 from partita.protocol.messages.heartbeat import HeartbeatRequest
 
+_FENCED = int(ErrorCode.FENCED_INSTANCE_ID)
 API = Served(HeartbeatRequest, rights=(READ_GROUP,))
 
 
@@ -34,6 +35,6 @@ def _shortcut(ctx: RequestContext, request: HeartbeatRequest) -> Callable[[], in
         if runner is None or not runner.is_open or runner.node_id != node_id or group_id not in runner.classic_groups:
             return DECODE_IT
         code = runner.heartbeat(request, mono_ms())
-        return DECODE_IT if code == ErrorCode.FENCED_INSTANCE_ID else code  # a twin is worth a note
+        return DECODE_IT if code == _FENCED else code  # a twin is worth a note
 
     return answer
