@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Iterable, Iterator
 from importlib import import_module
+from itertools import starmap
 from pathlib import Path
 from pkgutil import iter_modules
 from types import ModuleType
@@ -12,6 +14,8 @@ from types import ModuleType
 from partita.broker import handlers
 from partita.broker.api.served import Served
 
+KIND = re.compile(r"\b(?:TOPIC|GROUP|CLUSTER|TRANSACTIONAL_ID)\b")
+EACH = re.compile(r"\bon each\b")
 ROOT = Path(__file__).resolve().parent.parent
 INDEX = ROOT / "src" / "partita" / "broker" / "api" / "index.py"
 RIGHTS = ROOT / "docs" / "rights.md"
@@ -24,11 +28,10 @@ RIGHTS_HEAD = """# Which rights each API needs
 
 Printed from the declarations in `partita.broker.handlers` by `tools/apis.py`; do not edit. How to grant rights:
 [security](security.md#rights-on-our-broker). Checks stand in Apache Kafka's order, before every other check, so a
-refusal does not reveal whether the thing exists. A refusal "for it" leaves the other items alone. CLUSTER is the
-resource `kafka-cluster`.
+refusal does not reveal whether the thing exists. Unless brackets say otherwise it is the kind's
+`..._AUTHORIZATION_FAILED`, and concerns, where each of several is checked, that one alone. CLUSTER is the resource
+`kafka-cluster`.
 
-| API | needs | refused |
-|---|---|---|
 """
 
 
@@ -55,14 +58,20 @@ def index_page() -> str:
 
 
 def rights_rows(apis: Iterable[Served]) -> Iterator[str]:
-    """The rows of the table of rights; APIs that need the same share theirs."""
+    """The list of rights; APIs that need the same share a row."""
     alike: dict[tuple[tuple[str, str], ...], list[str]] = {}
     for api in apis:
-        needs = tuple((need.needed, need.outcome) for need in api.rights) or (("nothing", ""),)
+        needs = tuple((need.needed, need.outcome) for need in api.rights)
         alike.setdefault(needs, []).append(api.request.__name__.removesuffix("Request"))
     for needs, names in alike.items():
-        for number, (needed, outcome) in enumerate(needs):
-            yield f"| {'' if number else ', '.join(names)} | {needed} | {outcome} |"
+        yield f"- **{', '.join(names)}**: {'; '.join(starmap(right, needs)) or 'nothing'}"
+
+
+def right(needed: str, outcome: str) -> str:
+    """One right, with the form of a refusal where that is not what the head of the page says."""
+    kind = KIND.findall(needed)[-1:]
+    usual = f"{''.join(kind)}_AUTHORIZATION_FAILED{' for it' if EACH.search(needed) else ''}"
+    return needed if outcome == usual else f"{needed} ({outcome})"
 
 
 def rights_page() -> str:

@@ -19,6 +19,8 @@ COMMON = {
     "Print JSON, for scripts.": "`--json`",
     "Do not ask for confirmation.": "`--yes`",
     "The token that the broker printed at its start.": "`--admin-token`",
+    "Set a consumer option by Kafka's name, as -X does.": "`--set`",
+    "Set a producer option by Kafka's name, as -X does.": "`--set`",
 }
 """Options that many commands have alike, by their help; the page explains them once."""
 OBVIOUS = re.compile(r"(; |(?<=\[))(x>=?[01]|[01]<=x<=65535)(?![.\d])")
@@ -58,7 +60,8 @@ def _sections(command: click.Command, path: str, parent: click.Context, shared: 
     rows = _rows(command, context)
     if own := [row for row in rows if row not in shared]:
         parts.append("\n".join(own))
-    also = [f"`{_long(option)}`" for row, option in rows.items() if row in shared]
+    of_the_group = [f"`{_long(option)}`" for row, option in rows.items() if row in shared]
+    also = ["all shared ones"] if len(of_the_group) == len(shared) > 1 else of_the_group
     also += [COMMON[option.help] for option in _own(command) if option.help in COMMON]
     if also:
         parts.append(f"{'Also' if own else 'Options'}: {', '.join(also)}.")

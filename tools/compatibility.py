@@ -24,20 +24,19 @@ MISSING = {
     64: ("UnregisterBroker", "`kafka-cluster.sh unregister` reports that the cluster does not support it"),
     80: ("AddRaftVoter", f"{_VOTERS} add-controller` ends with UnsupportedVersionException"),
     81: ("RemoveRaftVoter", f"{_VOTERS} remove-controller` ends with UnsupportedVersionException"),
-    94: ("UnregisterController", "nothing: no program of Kafka 4.3 sends it"),
+    94: ("UnregisterController", "nothing, since no program of Kafka 4.3 sends it"),
 }
 """APIs that a broker of Kafka 4.4.0 serves and this one does not, with what a client sees."""
 
 
 def api_list() -> str:
-    """What is served: name, key and versions of each API."""
-    return ", ".join(f"{api.name} ({api.key}) {api.min_version}-{api.max_version}" for api in SERVED.values()) + "."
+    """What is served: name and versions of each API."""
+    return ", ".join(f"{api.name} {api.min_version}-{api.max_version}" for api in SERVED.values()) + "."
 
 
-def missing_table() -> str:
-    """What is not served."""
-    lines = ["| API | key | a client that needs it |", "|---|---|---|"]
-    return "\n".join(lines + [f"| {name} | {key} | {sees} |" for key, (name, sees) in MISSING.items()])
+def missing_list() -> str:
+    """What is not served, and what a client that needs it sees."""
+    return "\n".join(f"- {name}: {sees}" for name, sees in MISSING.values())
 
 
 def sentences(path: Path) -> Iterator[tuple[int, str]]:
@@ -77,7 +76,8 @@ def deviations() -> str:
     for path in sorted(SOURCE.rglob("*.py")):
         name = path.relative_to(SOURCE)
         for _, text in sentences(path):
-            by_part[name.parts[0]].append(f"- {text} ([source](../src/partita/{name.as_posix()}))")
+            first, _, rest = text.partition(" ")
+            by_part[name.parts[0]].append(f"- [{first}](../src/partita/{name.as_posix()}) {rest}")
     unknown = by_part.keys() - SUBJECTS.keys()
     assert not unknown, f"give {unknown} a subject in {Path(__file__).name}"
     parts = [f"### {title}\n" + "\n".join(by_part[part]) for part, title in SUBJECTS.items() if by_part[part]]
@@ -86,7 +86,7 @@ def deviations() -> str:
 
 def filled(text: str) -> str:
     """The page with its generated parts as the code has them now."""
-    for name, content in (("apis", api_list()), ("missing", missing_table()), ("deviations", deviations())):
+    for name, content in (("apis", api_list()), ("missing", missing_list()), ("deviations", deviations())):
         head, mark, rest = text.partition(f"<!-- {name} -->\n")
         assert mark, f"{PAGE.name} has no place for {name}"
         text = head + mark + content + "\n" + rest[rest.index("<!-- end -->") :]

@@ -88,7 +88,11 @@ def table(cells: Table, cases: type[Enum]) -> Iterable[str]:
 
 def request(name: str, listed: Guards[Any], cells: Table, cases: type[Enum]) -> Iterable[str]:
     yield f"\n## {name}\n\nKafka: {KAFKA[name]}.\n"
-    yield from guards(listed)
+    found, of_members = list(guards(listed)), list(guards(MEMBER_GUARDS))
+    for start in range(len(found)):
+        if found[start : start + len(of_members)] == of_members:
+            found[start : start + len(of_members)] = ["1. the guards of members"]
+    yield from found
     yield ""
     yield from table(cells, cases)
 

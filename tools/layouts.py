@@ -121,9 +121,8 @@ def pieces(r: Reader, fields: Sequence[Field], version: int, flexible: bool, dep
             yield Piece(r.pos, depth + 1, f"tag {tag}, {size} bytes: {name}")
 
 
-def dump(data: bytes, found: Iterator[Piece]) -> Iterator[str]:
-    """The bytes with what they are; the schema must account for each of them."""
-    begin = 0
+def dump(data: bytes, found: Iterator[Piece], begin: int = 0) -> Iterator[str]:
+    """The bytes from `begin` on with what they are; the schema must account for each of them."""
     yield "```text"
     for piece in found:
         part = data[begin : piece.end]
@@ -145,28 +144,28 @@ def body(name: str, data: bytes, start: int, version: int, head: Sequence[Piece]
     yield from pieces(r, schema.fields, version, flexible)
 
 
-def frame(name: str, version: int, header: str, data: bytes, api_version: int) -> Iterator[str]:
-    """A whole frame: its length, header and body."""
+def frame(name: str, version: int, header: str, data: bytes, api_version: int, is_whole: bool) -> Iterator[str]:
+    """A whole frame, its length, header and body; or its body alone."""
     r = Reader(data, 4)
     head = [Piece(4, 0, f"length = {len(data) - 4}")]
     head += pieces(r, SCHEMAS[header].fields, version, version == SCHEMAS[header].flexible.first)
-    yield from dump(data, body(name, data, r.pos, api_version, head))
+    yield from dump(data, body(name, data, r.pos, api_version, head if is_whole else []), 0 if is_whole else r.pos)
 
 
-def exchange(request: Any, answer: Any, version: int) -> Iterator[str]:
-    """The fields and bytes of a request and of its answer."""
+def exchange(request: Any, answer: Any, version: int, is_whole: bool = False) -> Iterator[str]:
+    """The fields and bytes of a request and of its answer; with their headers if it `is_whole`."""
     name, key = type(request).__name__, request.API_KEY
     flexible = SCHEMAS[name].flexible.first <= version
     yield f"\n## {name.removesuffix('Request')}\n"
     yield from grid(SCHEMAS[name])
-    yield f"\nA request of version {version}, from its length on:\n"
+    yield f"\nA request of version {version}, {'from its length on' if is_whole else 'behind such a header'}:\n"
     data = b"".join(encode_request(key, version, 3, "one", request))
-    yield from frame(name, 2 if flexible else 1, "RequestHeader", data, version)
+    yield from frame(name, 2 if flexible else 1, "RequestHeader", data, version, is_whole)
     yield ""
     yield from grid(SCHEMAS[type(answer).__name__])
     yield "\nIts answer:\n"
     data = b"".join(encode_response(key, version, 3, answer))
-    yield from frame(type(answer).__name__, int(flexible), "ResponseHeader", data, version)
+    yield from frame(type(answer).__name__, int(flexible), "ResponseHeader", data, version, is_whole)
 
 
 def record(message: Any, version: int, title: str) -> Iterator[str]:
@@ -184,6 +183,7 @@ def lines() -> Iterator[str]:
             coordinators=[find_coordinator.Coordinator(key="G", node_id=1, host="kafka-1", port=9092)]
         ),
         6,
+        is_whole=True,
     )
     protocols = [join_group.JoinGroupRequestProtocol(name="range", metadata=SUBSCRIPTION)]
     yield from exchange(

@@ -57,7 +57,7 @@ def options_page() -> str:
         "accepted too. A wrong name or "
         "value is refused when the object is created, with the closest right one. Defaults are Kafka's unless said "
         "otherwise; lower bounds of -1, 0 and 1 are not listed. *Without effect* are options that are known and "
-        "checked and change nothing: no code reads them, and tests show an effect of all others.",
+        "checked and change nothing.",
         "[All clients](#all-clients) · [Consumer](#consumer) · [Share consumer](#share-consumer) · "
         "[Producer](#producer) · [Admin](#admin) · "
         "[Security](#security) · [Broker and topics](broker-options.md) · [Spark](spark.md)",
@@ -79,8 +79,7 @@ def options_page() -> str:
     return _text(
         *parts,
         "## Security",
-        "Accepted by all three clients, so that one configuration serves several programs; "
-        "[security.md](security.md) is the guide.",
+        "Accepted by all three clients; [security.md](security.md) is the guide.",
         "Honoured: " + ", ".join(f"`{name}`" for name in sorted(security & secure)) + ".",
         "*Without effect*: " + ", ".join(f"`{name}`" for name in sorted(security - secure)) + ".",
     )
@@ -172,10 +171,8 @@ def _group_bounds(name: str) -> str:
     bounds = [
         each for each in sorted(BOUNDS, reverse=True) if name in (each.replace(f".{m}.", ".", 1) for m in MIN_MAX)
     ]
-    limits = [
-        f"at {'least' if '.min.' in each else 'most'} `{each}` ({_shown(BROKER[each].default)})" for each in bounds
-    ]
-    return f"; of a group {', '.join(limits)}" if limits else ""
+    limits = [f"{'from' if '.min.' in each else 'to'} `{each}` ({_shown(BROKER[each].default)})" for each in bounds]
+    return f"; of a group {' '.join(limits)}" if limits else ""
 
 
 def _bounds(low: float | None, high: float | None, choices: Sequence[str]) -> str:
@@ -275,7 +272,7 @@ def api_page() -> str:
     ]
     for kind, origin in CLASSES.items():
         parts += _class(kind, origin)
-    parts += ["## Values"]
+    parts += ["## Values", "Each with its module and its fields."]
     for spelled in VALUES:
         module, _, name = spelled.partition(":")
         parts.append(_value(module, name, getattr(import_module(module), name)))
@@ -351,12 +348,12 @@ def _value(module: str, name: str, kind: type) -> str:
     if issubclass(kind, Record):
         names = [*RECORD_FIELDS, *(["delivery_count"] if name == "ShareRecord" else [])]
     names = names or list(getattr(kind, "_fields", []))
-    told = f" Fields: {', '.join(f'`{each}`' for each in names)}." if names else ""
+    listed_names = f": {', '.join(f'`{each}`' for each in names)}" if names else ""
     calls = [
         _line(kind, each) for each in _public(kind) if each not in names and module != "partita.producer.shell.client"
     ]
     listed = "\n\n" + "\n".join(calls) if calls and name != "ConsumerRecord" else ""
-    return f"### {name}\n\nIn `{module}`.{told}\n\n{_summary(kind)}{listed}"
+    return f"### {name}\n\n`{module}`{listed_names}\n\n{_summary(kind)}{listed}"
 
 
 def _line(kind: type, name: str) -> str:
@@ -379,7 +376,7 @@ def _errors() -> list[str]:
     assert not (unknown := [name for name in client if name not in explained]), f"errors.md lacks {unknown}"
     of_code = {kind.code: kind for kind in KafkaError.__subclasses__() if kind.__module__ == "partita.errors"}
     rows = {
-        f"`{of_code[code].__name__}` ({_code(code, of_code[code])})": code.retriable
+        f"`{of_code[code].__name__}`{_other_name(code, of_code[code])}": code.retriable
         for code in ErrorCode
         if code in of_code
     }
@@ -389,19 +386,19 @@ def _errors() -> list[str]:
         "a message that says what to do. A wrong option raises `partita.options.ConfigError`, a wrong argument "
         "`ValueError`. [errors.md](errors.md) says what those of the clients mean, from `partita.consumer.errors` and "
         "`partita.producer.errors`.",
-        "Of a broker, from `partita.errors`, each named after its code, whose number (and name, where it differs) is "
-        "in brackets; `ErrorCode.UNKNOWN_TOPIC_OR_PARTITION.meaning` says what the broker means by it. Those that may "
-        "pass, with `.retriable` True:",
+        "Of a broker, from `partita.errors`, each named after its code, which stands in brackets where it has another "
+        "name; `ErrorCode.UNKNOWN_TOPIC_OR_PARTITION.meaning` says what the broker means by it, `ErrorCode(3)` which "
+        "one has a number. Those that may pass, with `.retriable` True:",
         ", ".join(row for row, retriable in rows.items() if retriable) + ".",
         "Those that stay:",
         ", ".join(row for row, retriable in rows.items() if not retriable) + ".",
     ]
 
 
-def _code(code: ErrorCode, kind: type) -> str:
-    """The number of a code, and its name if that of the class does not say it."""
+def _other_name(code: ErrorCode, kind: type) -> str:
+    """The name of a code in brackets, if that of the class does not say it."""
     alike = code.name.replace("_", "").lower() == kind.__name__.removesuffix("Error").lower()
-    return str(int(code)) if alike else f"{code.name}, {int(code)}"
+    return "" if alike else f" ({code.name})"
 
 
 def _summary(thing: Any) -> str:

@@ -159,4 +159,4 @@ def test_its_bounds_hold(made_up: ModuleType, broker: Broker) -> None:
 
 def test_the_pages_show_it(made_up: ModuleType) -> None:
     rows = list(run_path(str(TOOL))["rights_rows"]([SERVED[KEY].declared]))
-    assert rows == ["| CountLetters | DESCRIBE on each TOPIC | TOPIC_AUTHORIZATION_FAILED for it |"]
+    assert rows == ["- **CountLetters**: DESCRIBE on each TOPIC"]

@@ -30,6 +30,6 @@ def honoured(title: str) -> set[str]:
     sections = (title, "All clients") if title in CLIENTS else (title,)
     lists = "".join(PAGE.partition(f"\n## {section}\n")[2].partition("\n## ")[0] for section in sections)
     items = re.findall(r"^- `([^`]+)` \(", lists, re.M)
-    further = re.findall(r"at (?:least|most) `([^`]+)`", lists)
+    further = re.findall(r"(?:from|to) `([^`]+)` \(", lists)
     defaults = re.search("^Defaults of topics, .*", lists, re.M)
     return {*items, *further, *re.findall("`([^`]+)`", defaults[0] if defaults else "")}

@@ -10,7 +10,7 @@ from partita.spark.settings.options import parse_sink, parse_source
 from support.every_case import every_case
 
 PAGE = (Path(__file__).parents[3] / "docs" / "spark-migration.md").read_text()
-ROW = re.compile(r"^\| ((?:`[\w.]+`,? )+)\| (\w[\w ]*) \|", re.M)
+ROW = re.compile(r"^- ((?:`[\w.]+`(?:, )?)+): (\w[\w ]*)", re.M)
 LOGIN = {
     "kafka.security.protocol": "SASL_SSL", "kafka.sasl.mechanism": "PLAIN", "kafka.sasl.jaas.config":
         'org.apache.kafka.common.security.plain.PlainLoginModule required username="u" password="p";',

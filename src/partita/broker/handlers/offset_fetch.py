@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 API = Served(
     OffsetFetchRequest,
     rights=(
-        Checked("DESCRIBE on each GROUP", "GROUP_AUTHORIZATION_FAILED"),
+        Checked("DESCRIBE on each GROUP", "GROUP_AUTHORIZATION_FAILED for it"),
         InHandler("DESCRIBE on each TOPIC", LEFT_OUT_OF_ALL),
     ),
     elements_max=PARTITIONS_MAX,

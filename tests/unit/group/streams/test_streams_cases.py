@@ -22,4 +22,4 @@ def test_a_case_of_the_page_is_answered_so(case: str) -> None:
 
 
 def test_every_case_of_the_page_is_played_and_every_played_one_is_on_the_page() -> None:
-    assert re.findall(r"^\| (SX-\w\d\d) \|", PAGE.read_text(), re.MULTILINE) == list(CASES)
+    assert re.findall(r"^- (SX-\w\d\d): ", PAGE.read_text(), re.MULTILINE) == list(CASES)
