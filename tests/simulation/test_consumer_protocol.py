@@ -186,6 +186,19 @@ def members_say_that_they_gave_up_before_they_did(patch: pytest.MonkeyPatch) -> 
     patch.setattr(Reconciliation, "owned", property(lambda self: (hash(self.target), self.target)))
 
 
+def what_is_taken_back_before_a_poll_is_not_reported(patch: pytest.MonkeyPatch) -> None:
+    right = Reconciliation.take_target
+
+    def wrong(self: Reconciliation, *about: Any) -> bool:
+        number = self.number
+        right(self, *about)
+        self.number = number
+        return False
+
+    patch.setattr(Reconciliation, "take_target", wrong)
+
+
+SLOW = {"clients": 6, "partitions": (7,), "work_ms": 4_000, "heartbeat_ms": 1_000, "faults": (("close_client", 1_500),)}
 MUTANTS: list[tuple[Patch, dict[str, Any], set[str]]] = [
     (partitions_are_given_while_others_have_them, {"faults": CHURN}, {"N2"}),
     (nobody_waits_for_what_is_given_up, {"faults": CHURN, "work_ms": 4_000}, {"N6", "S3"}),
@@ -204,6 +217,7 @@ MUTANTS: list[tuple[Patch, dict[str, Any], set[str]]] = [
     (a_full_heartbeat_is_told_nothing, {"faults": (*CHURN, ("close_connection", 3_000))}, {"N10"}),
     (an_upgrade_forgets_who_owns_what, {"protocol": MIXED, "changes_ms": (5_000,), "faults": ()}, {"N6", "S3"}),
     (members_say_that_they_gave_up_before_they_did, {"faults": CHURN, "work_ms": 4_000}, {"S3"}),
+    (what_is_taken_back_before_a_poll_is_not_reported, SLOW, {"N13"}),
 ]
 
 

@@ -256,6 +256,52 @@ def test_a_newer_target_waits_until_the_reconciliation_under_way_is_over() -> No
     assert acknowledged == [[(world.ids["t"], 0), (world.ids["t"], 1)], [(world.ids["t"], 1)]]
 
 
+@pytest.mark.parametrize("left", [[("t", 0)], [("t", 0), ("t", 2)]], ids=["nothing else", "something else"])
+@pytest.mark.parametrize("added", ["t", b"\7" * 16], ids=["known", "unknown"])
+def test_what_is_taken_back_before_the_application_got_it_is_reported_at_once(
+    added: str | bytes, left: list[tuple[str, int]]
+) -> None:
+    """The coordinator gives it to no other member before it hears so, or before the rebalance timeout is over."""
+    world = World({"t": 3})
+    group = EpochGroup(world)
+    group.assign(("t", 0))
+    consumer, heard = epoch_member(world)
+    world.append("t", 0, 1)
+    consumer.poll(1.0)
+    heard.calls.clear()
+    group.assign(*left, (added, 1))
+    world.run(5_500)  # the application works on its record and does not poll
+    world.forget()
+    group.assign(*left)
+    world.run(5_500)
+    assert [owned(one) for one in group.beats()] == [None, [(world.ids["t"], p) for _, p in left]]
+    until(world, consumer, consumer.is_settled)
+    assert heard.calls == ([] if len(left) == 1 else [("assigned", [("t", 2)])])
+
+
+def test_what_a_callback_is_told_of_is_reported_until_it_is_given_up() -> None:
+    world = World({"t": 2})
+    group = EpochGroup(world, interval_ms=500)
+    group.assign(("t", 0))
+    consumer, _ = epoch_member(world, poll=0)
+    told: list[int] = []
+
+    def assigned(partitions: Any) -> None:
+        if ("t", 1) in partitions:
+            group.assign(("t", 0))
+            world.run(1_000)
+            group.refuse(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)  # the next heartbeat says everything
+            world.run(1_000)
+            told.extend(p for one in group.beats()[-2:] for _, p in owned(one) or ())
+
+    consumer.subscribe(["t"], on_assigned=assigned)
+    until(world, consumer, consumer.is_settled)
+    group.assign(("t", 0), ("t", 1))
+    until(world, consumer, lambda: told and consumer.is_settled())
+    assert told == [0, 1]
+    assert owned(group.beats()[-1]) == [(world.ids["t"], 0)]
+
+
 def test_a_held_batch_keeps_the_reconciliation_waiting_and_says_that_others_wait() -> None:
     world, group, consumer, heard = begin(2)
     world.append("t", 0, 2)

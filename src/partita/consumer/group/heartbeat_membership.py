@@ -61,7 +61,6 @@ class HeartbeatMembership(GroupMembership):
         self._not_before_ms = 0
         self._failures = 0
         self._answers = 0
-        self._number = 0
         self._polled_at_ms = 0
 
     @property
@@ -183,9 +182,8 @@ class HeartbeatMembership(GroupMembership):
     def _reconciled(self) -> None:
         """The script has ended: if it led somewhere, the coordinator hears of it at once."""
         member = self.member
-        if member.state is not MemberState.RECONCILING or self._reconciliation.number == self._number:
+        if member.state is not MemberState.RECONCILING or self._reconciliation.is_halfway:
             return
-        self._number = self._reconciliation.number
         member.move(MemberState.ACKNOWLEDGING)
         member.joined_generation = member.generation
         member.rejoin_needed = not self._reconciliation.is_reached
@@ -233,9 +231,11 @@ class HeartbeatMembership(GroupMembership):
 
     def _take_target(self, assignment: ConsumerGroupHeartbeatAssignment) -> None:
         member = self.member
-        self._reconciliation.take_target(
+        takes_back = self._reconciliation.take_target(
             (topic.topic_id, partition) for topic in assignment.topic_partitions for partition in topic.partitions
         )
+        if takes_back:
+            self._next_ms = self._now.mono_ms
         if member.state is MemberState.ACKNOWLEDGING or self._runner.is_running:
             return
         if not self._reconciliation.is_reached:
@@ -243,6 +243,7 @@ class HeartbeatMembership(GroupMembership):
         elif member.state is not MemberState.STABLE:
             member.move(MemberState.STABLE)
             member.rejoin_needed = False
+            self._rebalancing_since_ms = None
 
     def _refused(self, code: int, told: str | None, now: Now) -> None:
         self._fields.forget()

@@ -25,45 +25,62 @@ class Reconciliation:
         self.target: frozenset[TopicIdPartition] = frozenset()
         self.held: frozenset[TopicIdPartition] | None = None
         self.number = 0
-        """Number of successful reconciliations."""
+        """Grows with each successful reconciliation, and with each target that takes back what was not held yet."""
+        self.is_halfway = False
+        """Has a reconciliation begun and not succeeded?"""
         self._member = member
         self._metadata = metadata
         self._commit = commit
         self._clock = clock
         self._names: dict[bytes, str] = {}
-        self._is_halfway = False
-        """Has a reconciliation begun and not succeeded?"""
+        self._under_way: frozenset[TopicIdPartition] = frozenset()
+        """Partitions that the reconciliation under way may have given to the application already."""
         self._looked_at = -1
 
     @property
     def is_reached(self) -> bool:
         """Is everything held that the coordinator wants, and nothing else?"""
-        return self.held == self.target and not self._is_halfway
+        return self.held == self.target and not self.is_halfway
 
     @property
     def owned(self) -> tuple[int, frozenset[TopicIdPartition]]:
-        """The partitions to report to the coordinator, with a number that grows with every reconciliation.
+        """The partitions to report to the coordinator, with a number that grows when they have to be reported.
 
         Partitions that a target adds count as owned before it is reached: they may be taken before the answer to the
         report arrives, and a coordinator that does not know could meanwhile give them to another member.
         """
-        return self.number, (self.held or frozenset()) | frozenset(self._resolved().values())
+        return self.number, self._taken | frozenset(self._resolved().values())
+
+    @property
+    def _taken(self) -> frozenset[TopicIdPartition]:
+        return (self.held or frozenset()) | self._under_way
 
     def forget(self) -> None:
         """The membership is over: nothing is held and nothing wanted."""
         self.target, self.held = frozenset(), None
-        self._is_halfway = False
+        self._under_way = frozenset()
+        self.is_halfway = False
 
-    def take_target(self, partitions: Iterable[TopicIdPartition]) -> None:
-        """The coordinator wants this; one that is under way is finished first."""
-        self.target = frozenset(partitions)
+    def take_target(self, partitions: Iterable[TopicIdPartition]) -> bool:
+        """The coordinator wants this; one that is under way is finished first.
+
+        Returns whether it takes back what the last target added and the application never got. No callback tells of
+        that, and the coordinator gives it to no other member before it hears that this one does not have it.
+
+        Deviation: Partita's KIP-848 consumer reports at once that it does not have partitions that were taken back
+        before the application got them, where Kafka's does so with the application's next poll.
+        """
+        before, self.target = self.target, frozenset(partitions)
+        takes_back = bool(before - self.target - self._taken)
+        self.number += takes_back
         wanted = {topic_id for topic_id, _ in self.target}
         self._names = {topic_id: name for topic_id, name in self._names.items() if topic_id in wanted}
         self._looked_at = -1
+        return takes_back
 
     def is_due(self) -> bool:
         """Does the known metadata allow a step? Asks for newer metadata if it is too little."""
-        return self._is_halfway or self.held is None or frozenset(self._resolved().values()) != self.held
+        return self.is_halfway or self.held is None or frozenset(self._resolved().values()) != self.held
 
     def script(self) -> Script:
         """Move from the held partitions to the target, as far as its topics are known.
@@ -74,7 +91,8 @@ class Reconciliation:
         member, subscription = self._member, self._member.subscription
         before = member.memberships_lost
         wanted = self._resolved()
-        self._is_halfway = True
+        self._under_way |= frozenset(wanted.values())
+        self.is_halfway = True
         gone = tuple(sorted(tp for tp in subscription.assignment if tp not in wanted))
         for tp, state in subscription.assignment.items():
             state.pending_revocation = tp not in wanted
@@ -100,7 +118,8 @@ class Reconciliation:
             subscription.assignment[tp].awaits_callback = False
         self.held = frozenset(wanted.values())
         self.number += 1
-        self._is_halfway = False
+        self._under_way = frozenset()
+        self.is_halfway = False
 
     def _resolved(self) -> dict[TopicPartition, TopicIdPartition]:
         """The part of the target whose topics have known names, which are kept while they are wanted."""

@@ -1,7 +1,8 @@
 """Rules of who has which partition in a KIP-848 group, by its records and by what members say and hear.
 
 N1 targets are disjoint and complete, N2 one owner (assigned or to be revoked), N3 the index of owners, N6 partitions
-sent to a member have no other owner, N11 a target is reached in few steps, N12 targets are not computed too often.
+sent to a member have no other owner, N11 a target is reached in few steps, N12 targets are not computed too often,
+N13 a member says that it does not have what it is to give up.
 """
 
 from __future__ import annotations
@@ -33,6 +34,8 @@ Owned: TypeAlias = frozenset[Partition]
 NOTHING: Owned = frozenset()
 _STEPS = 4
 """A member may give up, hear of it, take what is free, and be at the target; besides, it may take one at a time."""
+_SILENT_BEATS = 3
+"""So many may be due while the callback runs that follows the one in which it gave something up."""
 
 
 class ShareRules:
@@ -56,6 +59,8 @@ class ShareRules:
         """Epochs and members when the whole of the target was last looked at."""
         self._group: ConsumerGroup | None = None
         self._steps: dict[str, int] = {}
+        self._hides: dict[str, int] = {}
+        """How many heartbeats of each member did not say that it does not have what it is to give up."""
         self._was_classic = True
 
     # What members say and hear
@@ -88,6 +93,17 @@ class ShareRules:
             if topic is not None:
                 found.append((topic.topic_id, number))
         return frozenset(found)
+
+    def sent(self, wire: ConsumerGroupHeartbeatRequest, has: Iterable[tuple[str, int]]) -> None:
+        """A member sends a heartbeat. It has had the answer to the one before, or says everything."""
+        member = None if self._group is None else self._group.members.get(wire.member_id)
+        says_it = member is None or wire.member_epoch <= 0 or wire.topic_partitions is not None
+        if member is None or says_it or not member.revoking or self._by_id(has) & member.revoking.keys():
+            self._hides.pop(wire.member_id, None)
+            return
+        times = self._hides[wire.member_id] = self._hides.get(wire.member_id, 0) + 1
+        text = f"{wire.member_id} does not have {_short(member.revoking)}, and {times} heartbeats do not say so"
+        must(times <= _SILENT_BEATS, "N13", text)
 
     def answered(self, asked: Asked, response: Structure) -> None:
         """The broker has answered a request: what a member hears that it owns, no other member may think it owns."""

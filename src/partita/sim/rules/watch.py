@@ -270,6 +270,7 @@ class Watch:
             detail = f" generation {message.generation_id_or_member_epoch} {offsets}"
         elif isinstance(message, ConsumerGroupHeartbeatRequest):
             detail = f" epoch {message.member_epoch}"
+            self.shares.sent(message, self.clients.owned_by(client))
         elif hasattr(message, "generation_id"):
             detail = f" generation {message.generation_id}"
         if isinstance(message, SyncGroupRequest) and message.assignments:
