@@ -220,6 +220,18 @@ def test_result_in_a_callback_is_refused_rather_than_stuck(broker: Broker) -> No
     assert seen == [0, None]
 
 
+def test_a_callback_that_sends_into_a_full_buffer_does_not_wait_for_itself(broker: Broker) -> None:
+    sent: list[DeliveryFuture] = []
+    with Producer(bootstrap_servers=broker.bootstrap, buffer_memory=300, batch_size=100) as producer:
+
+        def send_on(_: DeliveryFuture) -> None:
+            sent.extend(producer.send("t", b"x" * 100) for _ in range(3))
+
+        producer.send("t", b"first").add_done_callback(send_on)
+        until(lambda: len(sent) == 3, "the callback has sent three records")
+        assert all(one.result(60).topic == "t" for one in sent)
+
+
 def test_interceptors_see_every_record_and_its_outcome(broker: Broker) -> None:
     class Interceptor:
         def __init__(self) -> None:

@@ -1,7 +1,8 @@
 """Records coming in: which partition each goes to, and those that have to wait before they can be placed.
 
 A record waits while its topic or partition is not known, or the buffer is full; records of one topic keep their order,
-and none waits longer than max.block.ms. (Kafka: KafkaProducer.doSend and waitOnMetadata, which block instead.)
+and none waits longer than max.block.ms. Records for a partition that their topic does not have, or not yet, wait aside:
+others of the topic pass them. (Kafka: KafkaProducer.doSend and waitOnMetadata, which block instead.)
 """
 
 from __future__ import annotations
@@ -51,6 +52,8 @@ class Intake:
         self.sticky: dict[str, StickyPartitioner] = {}
         self.blocked: dict[str, deque[_Blocked]] = {}
         """Records that wait, by topic."""
+        self.aside: dict[tuple[str, int], deque[_Blocked]] = {}
+        """Records that wait for one partition which their topic does not have."""
         self.waiting_bytes = 0
         """Bytes of buffer.memory that records without a batch take."""
         self.trouble = ""
@@ -61,7 +64,7 @@ class Intake:
     @property
     def topics_wanted(self) -> set[str]:
         """Topics that records wait for."""
-        return set(self.blocked)
+        return {*self.blocked, *(topic for topic, _ in self.aside)}
 
     def has_room(self) -> bool:
         """False while batches and records without one take all of buffer.memory."""
@@ -77,8 +80,10 @@ class Intake:
         size = _size(record)
         if size > self.size_max:
             raise self.too_large(size)
+        blocked = None
         if record.topic not in self.blocked and self.has_room():
-            partition = self._partition_of(record)
+            blocked = self._line_aside(record)
+            partition = self._partition_of(record) if blocked is None else None
             if partition is not None:
                 return self._place(delivery, record, partition, size, now_ms)
         taken = self.accumulator.used_bytes + self.waiting_bytes
@@ -87,58 +92,83 @@ class Intake:
                 f"{taken} bytes of records wait, twice buffer_memory {self.config.buffer_memory}; await each send, or "
                 "room() between sends"
             )
-        blocked = self.blocked.setdefault(record.topic, deque())
+        if blocked is None:
+            blocked = self.blocked.setdefault(record.topic, deque())
         blocked.append(_Blocked(delivery, now_ms + self.config.max_block_ms, size + RECORD_OVERHEAD_BYTES))
         self.waiting_bytes += size + RECORD_OVERHEAD_BYTES
         return True
 
     def waiting(self) -> list[Delivery]:
         """The records that have no batch yet, topic by topic in the order they came."""
-        return [one.delivery for blocked in self.blocked.values() for one in blocked]
+        return [one.delivery for blocked in (*self.blocked.values(), *self.aside.values()) for one in blocked]
 
     def count_waiting(self) -> int:
         """Number of records without a batch."""
-        return sum(map(len, self.blocked.values()))
+        return sum(map(len, (*self.blocked.values(), *self.aside.values())))
 
     def fail_topic(self, topic: str, error: Exception) -> None:
         """Records waiting for this topic cannot be sent at all."""
-        for blocked in self.blocked.pop(topic, ()):
-            self.waiting_bytes -= blocked.size_in_bytes
-            self._fail(blocked.delivery, error)
+        aside = [self.aside.pop(place) for place in [*self.aside] if place[0] == topic]
+        for line in (self.blocked.pop(topic, ()), *aside):
+            for blocked in line:
+                self.waiting_bytes -= blocked.size_in_bytes
+                self._fail(blocked.delivery, error)
 
     def unblock(self, now_ms: int) -> int:
         """Place waiting records, fail those that waited too long; return the time to the next deadline."""
-        wait_ms = NEVER_MS
-        for topic, blocked in list(self.blocked.items()):
+        for topic in self.topics_wanted:
             view = self.view.topics.get(topic)
             code = ErrorCode(view.error_code) if view is not None else ErrorCode.NONE
             if code != ErrorCode.NONE and not code.retriable:
                 told, user = f"topic {topic!r}: {code.meaning}", self.config.user
                 self.fail_topic(topic, error_for(code, told, operation="WRITE", names=[topic], user=user))
-                continue
-            while blocked and self.accumulator.has_room():
-                delivery, record = blocked[0].delivery, blocked[0].delivery.record
-                assert record is not None, "a record that waits has no batch yet"
-                try:
-                    partition = self._partition_of(record)
-                    if partition is not None:
-                        self._place(delivery, record, partition, _size(record), now_ms)
-                except BaseException as error:  # of a partitioner, which nothing else must suffer from
-                    wrapped = error if isinstance(error, Exception) else ValueError(f"the partitioner raised {error!r}")
-                    self._fail(self._unblocked(blocked), wrapped)
-                    continue
-                if partition is None:
-                    break
-                self._unblocked(blocked)
-            while blocked and blocked[0].deadline_ms <= now_ms:
-                late = self._unblocked(blocked)
-                self._fail(late, self._why_blocked(late.record))
-            if blocked:
-                wait_ms = min(wait_ms, blocked[0].deadline_ms - now_ms)
-            else:
+        wait_ms = NEVER_MS
+        for topic, blocked in [*self.blocked.items()]:
+            wait_ms = min(wait_ms, self._let_in(blocked, now_ms))
+            if not blocked:
                 del self.blocked[topic]
+        # Behind the topics, whose records may have been moved here.
+        for place, blocked in [*self.aside.items()]:
+            wait_ms = min(wait_ms, self._let_in(blocked, now_ms))
+            if not blocked:
+                del self.aside[place]
         self.accumulator.is_short_of_memory = not self.has_room()
         return wait_ms
+
+    def _let_in(self, blocked: deque[_Blocked], now_ms: int) -> int:
+        """Place the records of a line, fail those that waited too long; return the time to the next deadline."""
+        while blocked and self.accumulator.has_room():
+            delivery, record = blocked[0].delivery, blocked[0].delivery.record
+            assert record is not None, "a record that waits has no batch yet"
+            aside = self._line_aside(record)
+            if aside is not None and aside is not blocked:
+                aside.append(blocked.popleft())
+                continue
+            try:
+                partition = self._partition_of(record)
+                if partition is not None:
+                    self._place(delivery, record, partition, _size(record), now_ms)
+            except BaseException as error:  # of a partitioner, which nothing else must suffer from
+                wrapped = error if isinstance(error, Exception) else ValueError(f"the partitioner raised {error!r}")
+                self._fail(self._unblocked(blocked), wrapped)
+                continue
+            if partition is None:
+                break
+            self._unblocked(blocked)
+        while blocked and blocked[0].deadline_ms <= now_ms:
+            late = self._unblocked(blocked)
+            self._fail(late, self._why_blocked(late.record))
+        return blocked[0].deadline_ms - now_ms if blocked else NEVER_MS
+
+    def _line_aside(self, record: NewRecord) -> deque[_Blocked] | None:
+        """The line of the record's partition, if its topic does not have it, or others still wait there."""
+        if record.partition is None:
+            return None
+        place = (record.topic, record.partition)
+        view = self.view.topics.get(record.topic)
+        if place not in self.aside and view is not None and 0 < len(view.partitions) <= record.partition:
+            self.aside[place] = deque()
+        return self.aside.get(place)
 
     def _unblocked(self, blocked: deque[_Blocked]) -> Delivery:
         """Take the first one out; its memory is no longer counted here."""
@@ -195,10 +225,14 @@ class Intake:
             return record.partition if record.partition < partitions else None
         if self.config.partitioner is not None:
             chosen = self.config.partitioner(record.topic, record.key, record.value, partitions)
-            if chosen is not None and not 0 <= chosen < partitions:
+            if chosen is None:
+                return self.sticky_partition(record.topic, partitions)
+            if not hasattr(chosen, "__index__"):
+                raise TypeError(f"a partitioner returns a whole number, or None for any partition, not {chosen!r}")
+            if not 0 <= chosen < partitions:
                 has = count(partitions, "partition")
                 raise ValueError(f"the partitioner chose {chosen} for {record.topic}, which has {has}")
-            return self.sticky_partition(record.topic, partitions) if chosen is None else chosen
+            return int(chosen)
         if record.key is not None and not self.config.ignore_keys:
             return partition_for_key(record.key, partitions)
         return self.sticky_partition(record.topic, partitions)

@@ -28,6 +28,8 @@ class SerializesFrom(Protocol):
 Serializer: TypeAlias = Callable[[Any], Buffer | str | None] | SerializesFrom
 Serialize: TypeAlias = Callable[[str, Headers, Any], Buffer | str | None]
 """How a serializer is called: with the topic, the headers so far, and the object."""
+PARTITION_MAX, TIMESTAMP_MAX = 2**31 - 1, 2**63 - 1
+_TOPIC_SIZE_MAX = 249
 GivenHeaders: TypeAlias = Mapping[str, Buffer | str | None] | Iterable[tuple[str, Buffer | str | None]]
 
 
@@ -113,12 +115,30 @@ def to_bytes(value: Any, what: str, hint: str = "is") -> Buffer | None:
     raise TypeError(f"the {what} {hint} {type(value).__name__}; expected bytes or str{cure}")
 
 
-def check_number(value: int, name: str, kind: str) -> None:
+def check_topic(topic: str) -> None:
+    """Refuse what cannot be sent as the name of a topic; which names are valid, the broker says. Raises ValueError."""
+    if not isinstance(topic, str) or not topic:
+        raise ValueError(f"topic must be a name, not {topic!r}")
+    # One request asks for all topics: a name that breaks it would keep every other topic from being known.
+    if len(topic) > _TOPIC_SIZE_MAX or not (topic.isascii() or _is_text(topic)):
+        raise ValueError(f"topic must be text of at most 249 characters, not {topic[:_TOPIC_SIZE_MAX]!r}")
+
+
+def _is_text(topic: str) -> bool:
+    try:
+        return bool(topic.encode())
+    except UnicodeEncodeError:
+        return False
+
+
+def check_number(value: int, name: str, kind: str, most: int) -> None:
     """Refuse anything but a whole number from 0. Raises TypeError and ValueError that say which `kind` it has to be."""
     if isinstance(value, bool) or not isinstance(value, int):
         raise TypeError(f"{name} must be {kind}, not {value!r}")
     if value < 0:
         raise ValueError(f"{name} must be 0 or more, not {value}")
+    if value > most:
+        raise ValueError(f"{name} must be at most {most}, not {value}")
 
 
 def to_headers(headers: GivenHeaders | None) -> Sequence[tuple[str, Buffer | None]]:

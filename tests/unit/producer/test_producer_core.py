@@ -414,6 +414,43 @@ def test_a_partition_that_does_not_exist_is_named_with_how_many_there_are() -> N
     assert "the topic has 2 partitions" in str(delivery.failure())
 
 
+def test_a_partition_that_does_not_exist_holds_up_no_other_record_of_its_topic() -> None:
+    world = World(leaders=(1,), max_block_ms=500)
+    lost, good = world.send(partition=5), world.send(b"good", None)
+    (sending,) = world.sent()
+    world.answer(sending)
+    assert (lost.done(), good.done()) == (False, True)
+
+
+def test_records_for_a_partition_that_comes_later_keep_their_order() -> None:
+    world = World(leaders=(), linger_ms=10)
+    early = [world.send(b"0", 1), world.send(b"other", 0), world.send(b"1", 1)]
+    world.view.update(told_metadata((1,)), 12)
+    world.poll()
+    late = world.send(b"2", 1)
+    assert [one.batch is not None for one in [*early, late]] == [False, True, False, False]
+    world.view.update(told_metadata((1, 1)), 12)
+    last = world.send(b"3", 1)
+    world.poll()
+    batch = last.batch
+    assert batch is not None
+    assert [record.value for record in iter_records(batch.build())] == [b"0", b"1", b"2", b"3"]
+
+
+def test_records_aside_are_counted_purged_and_end_with_their_topic() -> None:
+    world = World(leaders=(1,))
+    purged = world.send(partition=5)
+    assert world.core.count_unfinished() == 1
+    assert world.core.purge(in_queue=True, in_flight=True) == 1
+    assert isinstance(purged.failure(), PurgedError)
+    refused = world.send(partition=5)
+    assert world.poll().topics_wanted == {"t"}
+    world.view.update(told_metadata((), error=ErrorCode.INVALID_TOPIC_EXCEPTION), 12)
+    world.poll()
+    assert isinstance(refused.failure(), KafkaError)
+    assert world.core.intake.waiting_bytes == 0
+
+
 def test_a_topic_that_is_refused_fails_at_once() -> None:
     world = World(leaders=())
     delivery = world.send()
@@ -461,6 +498,9 @@ def test_a_partitioner_of_ones_own_chooses() -> None:
     assert world.chosen(b"xx") == 2
     with pytest.raises(ValueError, match="the partitioner chose 9 for t, which has 3 partitions"):
         World(leaders=(1, 1, 1), partitioner_class=lambda *_: 9).send(partition=None)
+    with pytest.raises(TypeError, match=r"returns a whole number, or None for any partition, not 0\.0"):
+        World(partitioner_class=lambda *_: 0.0).send(partition=None)
+    assert repr(World(partitioner_class=lambda *_: False).chosen()) == "0"
 
 
 def test_keys_may_be_ignored() -> None:

@@ -29,7 +29,17 @@ from partita.producer.batch import NewRecord, RecordMetadata
 from partita.producer.columns import columns_of_table
 from partita.producer.config import ProducerConfig
 from partita.producer.errors import ProducerClosedError, UndeliveredError
-from partita.producer.serializing import GivenHeaders, Headers, check_number, serializer, to_bytes, to_headers
+from partita.producer.serializing import (
+    PARTITION_MAX,
+    TIMESTAMP_MAX,
+    GivenHeaders,
+    Headers,
+    check_number,
+    check_topic,
+    serializer,
+    to_bytes,
+    to_headers,
+)
 from partita.producer.shell.driver import DRIVERS, NOT_DELIVERED, ProducerDriver, call_safely
 from partita.producer.shell.filling import Many, check_many, fill_many, fill_rows, know
 from partita.producer.shell.outcomes import DeliveryFuture, SentRecords
@@ -312,12 +322,11 @@ class AsyncProducer(ProducerCalls):
         partition: int | None,
         timestamp: int | None,
     ) -> NewRecord:
-        if not isinstance(topic, str) or not topic:
-            raise ValueError(f"topic must be a name, not {topic!r}")
+        check_topic(topic)
         if partition is not None:
-            check_number(partition, "partition", "a whole number")
+            check_number(partition, "partition", "a whole number", PARTITION_MAX)
         if timestamp is not None:
-            check_number(timestamp, "timestamp", "a whole number of ms")
+            check_number(timestamp, "timestamp", "a whole number of ms", TIMESTAMP_MAX)
         pairs = to_headers(headers) if headers else ()
         if self._key_serializer is not None or self._value_serializer is not None:
             key, value, pairs = self._serialized(topic, key, value, list(pairs))
@@ -396,7 +405,7 @@ class Producer(ProducerCalls):
     ) -> DeliveryFuture:
         """Add a record to a batch; the future gives its place in the log.
 
-        As `AsyncProducer.send`, but waits while the buffer is full, at most max.block.ms.
+        As `AsyncProducer.send`, but waits while the buffer is full, at most max.block.ms. Callbacks do not wait.
         """
         if self._thread is None:
             self._loop_thread()

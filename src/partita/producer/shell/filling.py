@@ -12,7 +12,7 @@ from partita.errors import KafkaError, error_for
 from partita.producer.bulk import Columns
 from partita.producer.columns import ROWS_AT_ONCE, cells_of_list
 from partita.producer.errors import NoMetadataError, ProducerClosedError, TransactionMisuseError
-from partita.producer.serializing import check_number
+from partita.producer.serializing import PARTITION_MAX, check_number, check_topic
 from partita.producer.shell.driver import ProducerDriver
 from partita.producer.shell.outcomes import DeliveryFuture, SentRecords
 from partita.protocol.error_codes import ErrorCode
@@ -40,14 +40,13 @@ class _Piece(NamedTuple):
 
 def check_many(topic: str, many: Many) -> None:
     """Raise TypeError or ValueError for arguments that cannot be meant."""
-    if not isinstance(topic, str) or not topic:
-        raise ValueError(f"topic must be a name, not {topic!r}")
+    check_topic(topic)
     for name in ("values", "keys", "headers", "timestamps"):
         given = getattr(many, name)
         if isinstance(given, str | bytes | bytearray) or not isinstance(given, Iterable | None):
             raise TypeError(f"{name} must be a list or another iterable with one for each record, not {given!r}")
     if many.partition is not None:
-        check_number(many.partition, "partition", "a whole number")
+        check_number(many.partition, "partition", "a whole number", PARTITION_MAX)
 
 
 async def know(driver: ProducerDriver, topic: str) -> None:
