@@ -139,11 +139,8 @@ class ProducerDriver:
             return self.core.refuse(topic, error)
 
     def wait_for_room(self, topic: str = "") -> None:
-        """Block until the buffer has room for the topic. Raises BufferExhaustedError after max.block.ms.
-
-        A callback does not wait: it runs on the loop that makes room.
-        """
-        if self.takes(topic) or self.is_own_thread():
+        """Block until the buffer has room for the topic. Raises BufferExhaustedError after max.block.ms."""
+        if self.takes(topic) or self.is_own_thread():  # a callback runs on the loop that makes room
             return
         started = time.monotonic()
         with self.changed:
