@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import cache
 
 from partita.broker.api.apis import API_VERSIONS, SERVED
 from partita.broker.api.context import RequestContext
@@ -34,11 +35,16 @@ def handle(ctx: RequestContext, request: ApiVersionsRequest) -> ApiVersionsRespo
         ctx.connection.software = (named[0][:_SOFTWARE_CHARACTERS_MAX], named[1][:_SOFTWARE_CHARACTERS_MAX])
     if ctx.version >= _TARGET_FROM and (error := _target_error(ctx, request)):
         return ApiVersionsResponse(error_code=error)
-    rows = [ApiVersion(api_key=a.key, min_version=a.advertised_min, max_version=a.max_version) for a in SERVED.values()]
-    response = ApiVersionsResponse(api_keys=rows)
+    response = ApiVersionsResponse(api_keys=[_row(a.key, a.advertised_min, a.max_version) for a in SERVED.values()])
     if ctx.version >= _FEATURES_FROM:
         _tell_features(ctx, response)
     return response
+
+
+@cache
+def _row(key: int, lowest: int, highest: int) -> ApiVersion:
+    """One row. All answers share it: every client asks on every connection, and making its rows is most of the work."""
+    return ApiVersion(api_key=key, min_version=lowest, max_version=highest)
 
 
 def _target_error(ctx: RequestContext, request: ApiVersionsRequest) -> ErrorCode:
@@ -69,5 +75,5 @@ def unsupported_version() -> ApiVersionsResponse:
     own = SERVED[API_VERSIONS]
     return ApiVersionsResponse(
         error_code=ErrorCode.UNSUPPORTED_VERSION,
-        api_keys=[ApiVersion(api_key=own.key, min_version=own.min_version, max_version=own.max_version)],
+        api_keys=[_row(own.key, own.min_version, own.max_version)],
     )
