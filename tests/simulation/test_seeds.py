@@ -8,6 +8,7 @@ import pytest
 
 from partita.sim.fault_plan import KINDS, Plan
 from partita.sim.run import Verdict, simulate
+from partita.sim.world.faults import STOP
 
 SEEDS = range(50)
 
@@ -38,7 +39,7 @@ def test_the_seeds_together_reach_what_they_are_for() -> None:
     """Most histories have several generations, and together they see every kind of fault and of commit."""
     verdicts = [under_faults(seed) for seed in range(30)]
     kinds = {kind for v in verdicts for kind, _ in v.plan.faults}
-    assert kinds == set(KINDS)
+    assert kinds == {*KINDS, STOP}
     assert {v.plan.commit for v in verdicts} == {"auto", "sync", "async", "done"}
     assert {v.plan.eager for v in verdicts} == {True, False}
     assert {v.plan.static for v in verdicts} == {True, False}

@@ -105,7 +105,7 @@ FAULTS: dict[Patch, tuple[str, int]] = {
     the_epoch_of_a_lost_answer_is_fenced: ("ST5", 5),
     sessions_are_cut_short: ("ST6", 2),
     a_hand_over_extends_sessions: ("ST6", 9),
-    a_lost_answer_is_not_told_again: ("SL1", 71),
+    a_lost_answer_is_not_told_again: ("SL1", 130),
     an_outcome_leaves_the_group_computing: ("SL1", 6),
 }
 

@@ -30,7 +30,7 @@ def story(verdict: Verdict[Plan], protocol: str) -> Iterator[str]:
     for fault in verdict.caused:
         if fault.ms > ms:
             yield f"advance {fault.ms - ms}ms"
-            ms = fault.ms
+        ms = fault.ms + fault.stood_ms
         yield f"fault {fault.number} {fault.what}"
     if verdict.storm_ms > ms:
         yield f"advance {verdict.storm_ms - ms}ms"

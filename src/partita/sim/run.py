@@ -27,7 +27,7 @@ from partita.sim.transactions import mischief as transaction_mischief
 from partita.sim.transactions import plan as transaction_plan
 from partita.sim.transactions import progress as transaction_progress
 from partita.sim.transactions import simulation as transaction_simulation
-from partita.sim.world.faults import Caused
+from partita.sim.world.faults import Caused, with_stops
 from partita.sim.world.world import Dice, Trace, World
 
 EVENTS_MAX = 20_000
@@ -94,7 +94,7 @@ def simulate(
 def plan_of(seed: int, protocol: str, *, liveness: bool) -> Plan:
     """The plan of a seed."""
     dice = Dice(f"partita {seed} {liveness}")
-    return with_protocol(draw(dice), protocol, dice)
+    return with_stops(with_protocol(draw(dice), protocol, dice), dice)
 
 
 def run_plan(seed: int, plan: Plan, trace: Trace, *, liveness: bool, minutes: float) -> Verdict[Plan]:
@@ -154,7 +154,8 @@ def simulate_sharing(
     seed: int, *, liveness: bool = False, minutes: float = 1.0, keep_trace: bool = False
 ) -> Verdict[sharing_plan.Plan]:
     """Run one seed with a share group. What breaks is in the verdict."""
-    plan = sharing_plan.draw(Dice(f"partita sharing {seed} {liveness}"))
+    dice = Dice(f"partita sharing {seed} {liveness}")
+    plan = with_stops(sharing_plan.draw(dice), dice)
     with broker_alarm() as alarms:
         simulation = sharing_simulation.Simulation(seed, plan, Trace(keep_all=keep_trace))
         judge = simulation.judge if liveness else None
@@ -166,7 +167,8 @@ def simulate_streams(
     seed: int, *, liveness: bool = False, minutes: float = 1.0, keep_trace: bool = False
 ) -> Verdict[streams_plan.Plan]:
     """Run one seed with a streams group. What breaks is in the verdict."""
-    plan = streams_plan.draw(Dice(f"partita streams {seed} {liveness}"))
+    dice = Dice(f"partita streams {seed} {liveness}")
+    plan = with_stops(streams_plan.draw(dice), dice)
     with broker_alarm() as alarms:
         simulation = streams_simulation.Simulation(seed, plan, Trace(keep_all=keep_trace))
         judge = simulation.judge if liveness else None

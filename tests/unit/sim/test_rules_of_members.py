@@ -182,4 +182,6 @@ def test_l4_a_silent_member_stays(monkeypatch: pytest.MonkeyPatch) -> None:
     court = Court()
     court.stable()
     court.pass_time(20_000)
+    court.members._stood_ms = lambda since_ms: 15_000
+    court.pass_time(15_000)  # in which everything stood still
     breaks("L4", partial(court.pass_time, 5_000))

@@ -41,6 +41,20 @@ def test_events_cause_events_at_the_same_instant() -> None:
     assert seen == ["caused"]
 
 
+def test_what_is_due_while_everything_stands_still_comes_late_at_once_and_in_its_order() -> None:
+    w = world()
+    seen: list[tuple[str, int]] = []
+    for name, ms in (("second", 30), ("third", 2_500), ("first", 20), ("last", 6_000)):
+        w.after(ms, lambda name=name: seen.append((name, w.ms)))
+    w.after(10, w.stand_still, 5_000)
+    w.run(1_000)
+    assert seen == [("first", 5_010), ("second", 5_010), ("third", 5_010)]
+    assert (w.ms, w.now.wall_ms - world().now.wall_ms) == (5_010, 5_010)
+    w.run(6_000)
+    assert seen[3:] == [("last", 6_000)]
+    assert [w.stood_ms(since) for since in (0, w.now.mono_ms)] == [5_000, 0]
+
+
 def test_what_is_due_together_comes_in_an_order_of_the_seed() -> None:
     def order(seed: int) -> str:
         w = world(seed)

@@ -6,7 +6,7 @@ give something up, to join again, or to fetch its assignment.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from partita.group.config import GroupConfig
@@ -41,11 +41,12 @@ class _Watched:
 
 
 class DepartureRules:
-    """One group."""
+    """One group. `stood_ms(since_ms)`: how long everything stood still since then; no limit is passed by that."""
 
-    def __init__(self, group_id: str, config: GroupConfig) -> None:
+    def __init__(self, group_id: str, config: GroupConfig, stood_ms: Callable[[int], int] = lambda since_ms: 0) -> None:
         self._group_id = group_id
         self._config = config
+        self._stood_ms = stood_ms
         self._members: dict[str, _Watched] = {}
         self._was: dict[str, ConsumerMember] = {}
         self._leaves: dict[str, None] = {}
@@ -124,7 +125,8 @@ class DepartureRules:
             watched.revokes_ms = _NEVER
         elif watched.revokes_ms == _NEVER or watched.revokes_in != member.epoch:
             watched.revokes_ms, watched.revokes_in = now_ms, member.epoch
-        silent_ms, revokes_ms = now_ms - watched.heard_ms, now_ms - watched.revokes_ms
+        silent_ms = now_ms - watched.heard_ms - self._stood_ms(watched.heard_ms)
+        revokes_ms = now_ms - watched.revokes_ms - self._stood_ms(watched.revokes_ms)
         who = member.member_id
         must(silent_ms <= 2 * self._session_ms(member) + _EPS_MS, "L4", f"{who} is a member after {silent_ms} ms")
         is_late = revokes_ms > 2 * member.rebalance_timeout_ms + _EPS_MS

@@ -5,6 +5,7 @@ Facts of a member are those of its last join that was not refused; group and log
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 from partita.group.config import GroupConfig
@@ -57,10 +58,14 @@ class Before(NamedTuple):
 
 
 class MemberRules:
-    """One group. Times are monotonic milliseconds."""
+    """One group. Times are monotonic milliseconds.
 
-    def __init__(self, group_id: str, config: GroupConfig) -> None:
+    `stood_ms(since_ms)`: how long everything stood still since then; no limit is passed by that.
+    """
+
+    def __init__(self, group_id: str, config: GroupConfig, stood_ms: Callable[[int], int] = lambda since_ms: 0) -> None:
         self._group_id = group_id
+        self._stood_ms = stood_ms
         self._initial_delay_ms = config.group_initial_rebalance_delay_ms
         self._facts: dict[str, Facts] = {}
         self._heard: dict[str, int] = {}
@@ -216,9 +221,10 @@ class MemberRules:
             known = Facts(member.protocols, member.session_timeout_ms, member.rebalance_timeout_ms, member.client_id)
             must(known == facts, "S15", f"{member.member_id} has said {facts}, the group has {known}")
         if member.join is None and member.sync is None and not member.is_new:
-            silent_ms = now_ms - self._heard.get(member.member_id, now_ms)
+            heard_ms = self._heard.get(member.member_id, now_ms)
+            silent_ms = now_ms - heard_ms - self._stood_ms(heard_ms)
             # Who was removed before its shard moved is back in the log's last record, and goes at once.
-            is_going = self._heard.get(member.member_id) == _GONE
+            is_going = heard_ms == _GONE
             limit_ms = 2 * member.session_timeout_ms + _EPS_MS
             must(
                 is_going or silent_ms <= limit_ms,

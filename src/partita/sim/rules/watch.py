@@ -95,9 +95,9 @@ class Watch:
         self.epochs = EpochRules(group_id)
         interval_ms = config.group_consumer_assignment_interval_ms
         self.shares = ShareRules(group_id, interval_ms, is_uniform=court.is_uniform)
-        self.departures = DepartureRules(group_id, config)
+        self.departures = DepartureRules(group_id, config, world.stood_ms)
         self.offsets = OffsetRules(config.offsets_retention_ms, config.offset_metadata_max_bytes)
-        self.members = MemberRules(group_id, config)
+        self.members = MemberRules(group_id, config, world.stood_ms)
         self.clients = ClientRules(self._is_member, lambda member_id: self._entries[member_id])
         self._entries: Counter[str] = Counter()
         """How often each member was let into the group, in runs with the consumer protocol."""

@@ -7,7 +7,7 @@ fault with a little of another. Faults like to come at the very tick of a deadli
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Generic, NamedTuple, Protocol, TypeVar
 
 from partita.sim.world.network import Network
@@ -35,6 +35,18 @@ def draw_kinds(dice: Dice, kinds: Sequence[str]) -> list[str]:
 def draw_rates(dice: Dice, kinds: Sequence[str], means_ms: Sequence[int]) -> tuple[tuple[str, int], ...]:
     """Draw a rate for each kind."""
     return tuple((kind, dice.choice(means_ms)) for kind in kinds)
+
+
+P = TypeVar("P", bound=FaultPlan)
+STOP = "stop_machine"
+"""The kind of fault that `with_stops` draws."""
+
+
+def with_stops(plan: P, dice: Dice) -> P:
+    """The plan, in a quarter of the runs with a machine that stands still now and then."""
+    # Drawn when all else is: the seeds without it keep the histories that they had before there was this fault.
+    kinds = dice.choice(((), (), (), (STOP,)))
+    return replace(plan, faults=(*plan.faults, *draw_rates(dice, kinds, (3_000, 10_000))))
 
 
 class Victim(Protocol):
@@ -72,6 +84,8 @@ class Caused(NamedTuple):
     ms: int
     number: int
     what: str
+    stood_ms: int = 0
+    """How long everything stood still by it."""
 
 
 class Faults(Generic[V]):
@@ -95,8 +109,8 @@ class Faults(Generic[V]):
             if len(self.caused) == before:
                 self.caused.append(Caused(self._world.ms, self._number, f"{kind}: there was nothing to do it to"))
 
-    def _saw(self, what: str) -> None:
-        self.caused.append(Caused(self._world.ms, self._number, what))
+    def _saw(self, what: str, stood_ms: int = 0) -> None:
+        self.caused.append(Caused(self._world.ms, self._number, what, stood_ms))
         self._world.saw("!", "fault", what)
 
     def _client(self) -> V | None:
@@ -121,6 +135,12 @@ class Faults(Generic[V]):
             self._saw(f"cut {client.name} off for {ms} ms")
             self._network.cut[client.name] = None
             self._world.after(ms, self._network.cut.pop, client.name, None)
+
+    def stop_machine(self) -> None:
+        """The broker and all clients stand still together for a while, as in a virtual machine that is suspended."""
+        ms = self._world.dice.between(100, self._stall_ms_max)
+        self._saw(f"everything stands still for {ms} ms", ms)
+        self._world.stand_still(ms)
 
     def close_connection(self) -> None:
         """The broker closes a connection."""

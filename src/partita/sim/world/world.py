@@ -110,6 +110,8 @@ class World:
         self.trace = trace
         self.now = Now(START_MONO_MS, START_WALL_MS)
         self._queue: list[tuple[int, int, int, Callable[..., None], tuple[Any, ...]]] = []
+        self._stood: list[tuple[int, int]] = []
+        """When everything stood still: until when, for how long."""
         self._made = 0
 
     @property
@@ -127,10 +129,19 @@ class World:
         """Have `do(*args)` called in `ms` milliseconds."""
         self.at(self.now.mono_ms + ms, do, *args)
 
+    def stand_still(self, ms: int) -> None:
+        """Let time pass in which nothing happens: what is due meanwhile comes late, all at once and in its order."""
+        self._move_to(self.now.mono_ms + ms)
+        self._stood.append((self.now.mono_ms, ms))
+
+    def stood_ms(self, since_ms: int) -> int:
+        """How long everything stood still since this instant."""
+        return sum(ms for until_ms, ms in self._stood if until_ms > since_ms)
+
     def run(self, until_ms: int) -> None:
-        """Do everything that is due up to `until_ms` (see `ms`)."""
+        """Do everything that is due up to `until_ms` (see `ms`), and what is late by then."""
         queue, end = self._queue, until_ms + START_MONO_MS
-        while queue and queue[0][0] <= end:
+        while queue and (queue[0][0] <= end or queue[0][0] <= self.now.mono_ms):
             when, _, _, do, args = heapq.heappop(queue)
             self._move_to(when)
             do(*args)
@@ -141,5 +152,5 @@ class World:
         self.trace.add(self.now.mono_ms - START_MONO_MS, kind, who, what)
 
     def _move_to(self, mono_ms: int) -> None:
-        if mono_ms != self.now.mono_ms:
+        if mono_ms > self.now.mono_ms:
             self.now = Now(mono_ms, START_WALL_MS + mono_ms - START_MONO_MS)
