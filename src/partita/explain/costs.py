@@ -32,7 +32,7 @@ def phases_of(step: Step, names: dict[str, str]) -> tuple[Phase, ...]:
 def _phases(after: Assigned, names: dict[str, str], step: Step) -> Iterator[Phase]:
     if after.began_ms is not None and after.joined_ms is not None:
         ms = after.joined_ms - after.began_ms
-        last = max((m for m in after.members if m.joined_ms is not None), key=_joined_ms, default=None)
+        last = max((m for m in after.members if m.joined_ms is not None), key=lambda m: m.joined_ms or 0, default=None)
         yield _join_phase(after, ms, last, names)
     if after.joined_ms is not None and after.members:
         ms = max(after.at_ms - after.joined_ms, 0)
@@ -44,10 +44,6 @@ def _phases(after: Assigned, names: dict[str, str], step: Step) -> Iterator[Phas
     commits = [at_ms for at_ms in commits if until_ms is None or at_ms <= until_ms]
     if commits:
         yield Phase("first commit", min(commits) - after.at_ms, Sure.SEEN, "", "the first commit in this generation")
-
-
-def _joined_ms(member: Member) -> int:
-    return member.joined_ms or 0
 
 
 def _join_phase(after: Assigned, ms: int, last: Member | None, names: dict[str, str]) -> Phase:
@@ -78,13 +74,9 @@ def unread_of(step: Step, causes: Sequence[Cause]) -> tuple[Unread, ...]:
     """Return the partitions without a reader for some time, and how long; zero durations are left out."""
     if step.before is None or not step.is_rebalance:
         return ()
-    new = owners_of(step.after)
-    found = [_span(step, partition, owner, new.get(partition), causes) for partition, owner in _owned(step)]
+    owned, new = owners_of(step.before), owners_of(step.after)
+    found = [_span(step, partition, owned[partition], new.get(partition), causes) for partition in sorted(owned)]
     return tuple(span for span in found if span is not None)
-
-
-def _owned(step: Step) -> list[tuple[Partition, Member]]:
-    return sorted(owners_of(step.before).items(), key=lambda item: item[0])
 
 
 def _span(

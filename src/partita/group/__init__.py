@@ -1,6 +1,6 @@
 """The GroupCoordinator: pure rules for consumer groups and their offsets.
 
-Mirrors org.apache.kafka.coordinator.group of Apache Kafka 4.3.1. Start reading at `coordinator`.
+Mirrors org.apache.kafka.coordinator.group. Start reading at `coordinator`.
 """
 
 from __future__ import annotations

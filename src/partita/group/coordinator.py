@@ -4,7 +4,7 @@ The whole contract: `replay` and `resume` load it, `handle` and `on_deadline` dr
 a `Step`: append its records as ONE batch, then release its replies once that batch, and every batch decided before
 it, is durable. If an append fails: drop the shard, answer all its tokens with `partita.group.guards.refusal` of
 NOT_COORDINATOR, create a new one and replay the log; there is no undo. (Kafka: GroupCoordinatorShard,
-GroupMetadataManager, OffsetMetadataManager, release 4.3.1.)
+GroupMetadataManager, OffsetMetadataManager.)
 """
 
 from __future__ import annotations

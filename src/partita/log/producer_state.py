@@ -11,6 +11,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from operator import attrgetter
 from struct import Struct
 from struct import error as StructError
 from typing import TYPE_CHECKING
@@ -299,13 +300,13 @@ class ProducerStates:
     def aborted_between(self, offset: int, end_offset: int) -> list[Aborted]:
         """Return the aborted transactions that overlap [offset, end_offset), by first offset."""
         found = []
-        for i in range(bisect_left(self.aborted, offset, key=_last_offset), len(self.aborted)):
+        for i in range(bisect_left(self.aborted, offset, key=attrgetter("last_offset")), len(self.aborted)):
             entry = self.aborted[i]
             if entry.first_offset < end_offset:
                 found.append(entry)
             if entry.last_stable_offset >= end_offset:
                 break  # what was aborted later began later
-        return sorted(found, key=_first_offset)
+        return sorted(found, key=attrgetter("first_offset"))
 
     def last_known(self) -> dict[int, LastKnown]:
         """Return the newest state of every producer, which compaction must keep."""
@@ -360,14 +361,6 @@ def _out_of_order(header: BatchHeader, expected: int) -> Refusal:
         f"producer {header.producer_id} at epoch {header.producer_epoch}: sequence {expected} expected, "
         f"the batch starts at {header.base_sequence}",
     )
-
-
-def _last_offset(entry: Aborted) -> int:
-    return entry.last_offset
-
-
-def _first_offset(entry: Aborted) -> int:
-    return entry.first_offset
 
 
 _KEY = Struct(">hh")

@@ -7,6 +7,7 @@ fault ends the walk and is kept, so that everything before it can still be deliv
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from operator import itemgetter
 
 from partita.protocol.primitives import Buffer
 from partita.records.compression import DEFAULT_MAX_BYTES, decompress
@@ -51,7 +52,7 @@ class FetchedBatches:
         self._buffers = iter((data,) if isinstance(data, bytes | bytearray | memoryview) else data)
         self._view = memoryview(b"")
         self._pos = 0
-        self._aborted = sorted(aborted, key=_first_offset, reverse=True) if aborted is not None else None
+        self._aborted = sorted(aborted, key=itemgetter(1), reverse=True) if aborted is not None else None
         self._aborting: set[int] = set()
         self._in_hand: BatchHeader | None = None
         self._inflate = inflate
@@ -201,7 +202,3 @@ class FetchedRecords:
             return self._reader
         self.next_offset = self._batches.next_offset
         return None
-
-
-def _first_offset(aborted: tuple[int, int]) -> int:
-    return aborted[1]

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from struct import Struct
 
+from partita.records.builder import varint
 from partita.registry.errors import RegistryError
 
 _HEAD = Struct(">bi")
@@ -37,7 +38,7 @@ def encode_indexes(indexes: Sequence[int]) -> bytes:
     """The path to a message type."""
     if list(indexes) == [0]:
         return b"\x00"
-    return b"".join(map(_varint, [len(indexes), *indexes]))
+    return b"".join(map(varint, [len(indexes), *indexes]))
 
 
 def decode_indexes(data: bytes) -> tuple[list[int], bytes]:
@@ -52,15 +53,6 @@ def decode_indexes(data: bytes) -> tuple[list[int], bytes]:
     if min(indexes, default=0) < 0:
         raise RegistryError(f"the message indexes {indexes} cannot be")
     return indexes or [0], data[pos:]
-
-
-def _varint(value: int) -> bytes:
-    value = value << 1
-    out = bytearray()
-    while value > 0x7F:
-        out.append(value & 0x7F | 0x80)
-        value >>= 7
-    return bytes([*out, value])
 
 
 def _read_varint(data: bytes, pos: int) -> tuple[int, int]:

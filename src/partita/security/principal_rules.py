@@ -1,6 +1,6 @@
 """From the name in a client's certificate to the name of its principal: ssl.principal.mapping.rules.
 
-Mirrors SslPrincipalMapper of Apache Kafka 4.3.1. Rules are `DEFAULT` or `RULE:pattern/replacement/[LU]`, with commas
+Mirrors SslPrincipalMapper. Rules are `DEFAULT` or `RULE:pattern/replacement/[LU]`, with commas
 between them; the first that matches the whole name counts. (security.md 5)
 """
 

@@ -1,6 +1,6 @@
 """The broker's side of a SASL login: allowed requests per state, and the mechanisms' exchanges.
 
-Mirrors SaslServerAuthenticator of Apache Kafka 4.3.1. Nothing here reads a clock or a socket: nonces, users and checked
+Mirrors SaslServerAuthenticator. Nothing here reads a clock or a socket: nonces, users and checked
 tokens are passed in. (security.md 6 to 10 and 12.)
 """
 

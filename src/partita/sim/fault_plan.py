@@ -4,16 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from partita.sim.world.faults import FaultPlan, draw_kinds, draw_rates
+from partita.sim.world.faults import EVERYWHERE, FaultPlan, draw_kinds, draw_rates
 from partita.sim.world.world import Dice
 
 KINDS = (
-    "close_connection",
-    "lose_requests",
-    "lose_responses",
-    "stall_connection",
-    "cut_client",
-    "kill_client",
+    *EVERYWHERE,
     "pause_client",
     "close_client",
     "twin_client",

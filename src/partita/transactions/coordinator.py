@@ -4,7 +4,7 @@ The complete contract: `replay` and `resume` load it, `handle` and `on_deadline`
 `markers_done` report the outcome of its orders, `unload` ends it. Each returns a `Step`. A move changes nothing before
 its record is durable, and while it waits every other move of the same id is answered CONCURRENT_TRANSACTIONS; so a
 refused append needs no undoing, and moves of different ids may wait together. (Kafka: TransactionCoordinator,
-TransactionStateManager, release 4.3.1.)
+TransactionStateManager.)
 """
 
 from __future__ import annotations

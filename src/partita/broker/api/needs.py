@@ -1,6 +1,6 @@
 """The rights that a request needs, as its handler declares them, in the order in which Kafka checks them.
 
-Mirrors KafkaApis and ControllerApis of Apache Kafka 4.3.1 (security.md 15). Each is a check that looks at a request
+Mirrors KafkaApis and ControllerApis (security.md 15). Each is a check that looks at a request
 before its handler does. It answers the whole request, or takes refused items out of it and returns how to complete the
 handler's answer. Rights come before coordinators, group ids and existence, so that a refusal reveals nothing.
 """

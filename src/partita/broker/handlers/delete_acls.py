@@ -29,8 +29,6 @@ API = Served(
     errors=Errors(says_why=True),
 )
 
-ACLS_AT_ONCE = 10_000
-"""Number of ACLs that filters look at before other requests have their turn."""
 REPORTED_MAX = 100_000
 """Number of ACLs, counted per filter, that a request reports before it refuses filters."""
 _TOO_MANY = "the filters before this one have selected too many ACLs for one answer; send it in a request of its own"

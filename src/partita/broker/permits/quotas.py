@@ -77,11 +77,6 @@ class Quotas:
         meter.record(1, now)
         return False
 
-    @property
-    def meter_count(self) -> int:
-        """How many meters are kept."""
-        return len(self._meters) + len(self._buckets)
-
 
 def _of(meters: dict[tuple[str, str, str], M], key: tuple[str, str, str], kind: type[M], now: float) -> M:
     found = meters.get(key)

@@ -1,7 +1,7 @@
 """Addresses on which a node listens and at which clients find it: Kafka's `listeners` and `advertised.listeners`.
 
 A listener has a name; a client that came by one is sent to the other nodes' listeners of the same name. Its protocol is
-set by `listener.security.protocol.map`. Mirrors SocketServerConfigs and KafkaConfig of Apache Kafka 4.3.1.
+set by `listener.security.protocol.map`. Mirrors SocketServerConfigs and KafkaConfig.
 """
 
 from __future__ import annotations

@@ -95,11 +95,6 @@ class Server:
             return ""
         return answer.decode(errors="replace")
 
-    def granted_timeout_ms(self, session: int) -> int | None:
-        """The timeout that the server granted to a session; None if it has no such session."""
-        found = re.search(rf"sid=0x{session:x},.*?to=(\d+)", self.four_letters("cons"))
-        return int(found[1]) if found else None
-
     def stop(self) -> None:
         """End the process, politely first. Does nothing when it does not run."""
         process, self._process = self._process, None

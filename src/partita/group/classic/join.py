@@ -1,6 +1,6 @@
 """JoinGroup: guards, then a table of state by kind of join, then one short action.
 
-Mirrors GroupMetadataManager.classicGroupJoin* of Apache Kafka 4.3.1 (specification section 6).
+Mirrors GroupMetadataManager.classicGroupJoin* (specification section 6).
 """
 
 from __future__ import annotations

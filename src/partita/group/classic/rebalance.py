@@ -2,7 +2,7 @@
 
 `prepare` asks members to rejoin, `complete_if_all_joined` and `complete_join` end the join phase, `become_stable` the
 sync phase. (Kafka: GroupMetadataManager.prepareRebalance, maybeCompleteJoinPhase,
-tryCompleteInitialRebalanceElseSchedule, completeClassicGroupJoin; release 4.3.1.)
+tryCompleteInitialRebalanceElseSchedule, completeClassicGroupJoin.)
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Records of KIP-848 groups, keys 3 to 8 and 16, as Kafka 4.3.1 writes and reads them.
+"""Records of KIP-848 groups, keys 3 to 8 and 16, as Kafka writes and reads them.
 
 Partitions are written in order of topic id and number. (Kafka: GroupCoordinatorRecordHelpers and the replay methods of
 GroupMetadataManager.)

@@ -1,4 +1,4 @@
-"""Hard state <-> records of `__consumer_offsets`, byte for byte as Kafka 4.3.1 writes and reads them.
+"""Hard state <-> records of `__consumer_offsets`, byte for byte as Kafka writes and reads them.
 
 Keys 0 and 1 are offsets, key 2 classic groups; `partita.group.records.consumer_log` has those of KIP-848 groups.
 Offsets are encoded by hand (they dominate the log), group values by the generated messages. (Kafka:
@@ -15,7 +15,7 @@ from partita.group.contract import Record
 from partita.group.records.consumer_group import EpochGroup
 from partita.group.records.replay_batch import split_key
 from partita.protocol.messages.group_log import GroupMetadataValue, OffsetCommitValue
-from partita.protocol.primitives import ZERO_UUID, MalformedRequest, Message, Reader
+from partita.protocol.primitives import ZERO_UUID, MalformedRequest, Message, Reader, Writer
 
 LEGACY_OFFSET_KEY, OFFSET_KEY, GROUP_KEY = 0, 1, 2
 NO_EXPIRY = -1
@@ -132,18 +132,10 @@ def offset_value(committed: CommittedOffset) -> bytes:
     text = metadata.encode()
     if expire_ms != NO_EXPIRY:
         return _V1_HEAD.pack(1, offset, len(text)) + text + _V1_TAIL.pack(commit_ms, expire_ms)
+    size = Writer()
+    size.uvarint(len(text) + 1)
     tags = b"\x00" if topic_id == ZERO_UUID else _TOPIC_ID_TAG + topic_id
-    head = _V4_HEAD.pack(4, offset, leader_epoch)
-    return b"".join((head, _uvarint(len(text) + 1), text, _INT64.pack(commit_ms), tags))
-
-
-def _uvarint(value: int) -> bytes:
-    out = bytearray()
-    while value > 0x7F:
-        out.append(value & 0x7F | 0x80)
-        value >>= 7
-    out.append(value)
-    return bytes(out)
+    return b"".join((_V4_HEAD.pack(4, offset, leader_epoch), size.buf, text, _INT64.pack(commit_ms), tags))
 
 
 def read_offset_key(key: bytes) -> tuple[str, str, int]:

@@ -38,7 +38,6 @@ class Configured(NamedTuple):
 
     tasks: int
     source_topics: Sequence[str]
-    repartition_sinks: Sequence[str]
     repartition_sources: Mapping[str, InternalTopic]
     changelogs: Mapping[str, InternalTopic]
 
@@ -150,7 +149,6 @@ class _Counts:
         return Configured(
             self._tasks(sub),
             sub.source_topics,
-            sub.repartition_sink_topics,
             {info.name: self._internal(info) for info in sub.repartition_source_topics},
             {info.name: self._internal(info) for info in sub.state_changelog_topics},
         )

@@ -20,6 +20,7 @@ except ImportError:
 if cython.compiled:
     from cython.cimports.libc.string import memcpy
 
+from partita.protocol.writer import Writer
 from partita.records.typed.avro_rows import is_utf8
 from partita.records.typed.cells import Cells, Listed, Real, Struct, Text, Whole
 
@@ -190,7 +191,10 @@ class ProtoRows:
                 kept.append(bytes(self.data[start : self.pos]))
         for tag, some in parts.items():
             whole = b"".join(some)
-            kept += [_varint(tag), _varint(len(whole)), whole]
+            head = Writer()
+            head.uvarint(tag)
+            head.uvarint(len(whole))
+            kept += [head.getvalue(), whole]
         return b"".join(kept)
 
     def choose(self) -> str | None:
@@ -490,13 +494,3 @@ class ProtoRows:
             field.real.put(value)
         else:
             field.text.put_bytes(value)
-
-
-def _varint(number: int) -> bytes:
-    """A number that is not negative, seven bits a byte."""
-    found = bytearray()
-    while number > 0x7F:
-        found.append(number & 0x7F | 0x80)
-        number >>= 7
-    found.append(number)
-    return bytes(found)

@@ -8,7 +8,17 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 
-from partita.share.partition.model import ARCHIVED, AVAILABLE, COMPLETED, InFlightBatch, RecordState, Run, Stored
+from partita.share.partition.model import (
+    ARCHIVED,
+    AVAILABLE,
+    BY_FIRST,
+    BY_LAST,
+    COMPLETED,
+    InFlightBatch,
+    RecordState,
+    Run,
+    Stored,
+)  # fmt: skip
 
 
 class Flight:
@@ -89,11 +99,11 @@ class Flight:
 
     def floor(self, offset: int) -> int:
         """The index of the last batch that begins at or below the offset; -1 without one."""
-        return bisect_right(self.batches, offset, key=_first) - 1
+        return bisect_right(self.batches, offset, key=BY_FIRST) - 1
 
     def between(self, first: int, last: int) -> list[InFlightBatch]:
         """The batches that touch the range."""
-        begin = bisect_left(self.batches, first, key=_last)
+        begin = bisect_left(self.batches, first, key=BY_LAST)
         return self.batches[begin : self.floor(last) + 1]
 
     def put(self, batch: InFlightBatch) -> None:
@@ -159,11 +169,3 @@ class Flight:
                     return done
                 done = run.last
         return done
-
-
-def _first(batch: InFlightBatch) -> int:
-    return batch.first
-
-
-def _last(batch: InFlightBatch) -> int:
-    return batch.last

@@ -9,6 +9,7 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from enum import IntEnum
+from operator import attrgetter
 from typing import NamedTuple
 
 
@@ -37,6 +38,8 @@ class AcknowledgeType(IntEnum):
 
 AVAILABLE, ACQUIRED, ACKNOWLEDGED, ARCHIVING, ARCHIVED = RecordState
 COMPLETED = frozenset({ACKNOWLEDGED, ARCHIVED})
+BY_FIRST, BY_LAST = attrgetter("first"), attrgetter("last")
+"""Keys by which runs and batches are searched."""
 AFTER = {
     AcknowledgeType.GAP: ARCHIVED,
     AcknowledgeType.ACCEPT: ACKNOWLEDGED,
@@ -208,8 +211,8 @@ class InFlightBatch:
 
     def runs_in(self, first: int, last: int) -> list[Run]:
         """The runs that touch the range, uncut."""
-        begin = bisect_left(self.runs, first, key=_last)
-        return self.runs[begin : bisect_right(self.runs, last, lo=begin, key=_first)]
+        begin = bisect_left(self.runs, first, key=BY_LAST)
+        return self.runs[begin : bisect_right(self.runs, last, lo=begin, key=BY_FIRST)]
 
     def cut(self, first: int, last: int) -> list[Run]:
         """Cut runs where the range begins and ends; return those of exactly the range. `join` undoes it."""
@@ -228,14 +231,6 @@ class InFlightBatch:
         self.runs = joined
 
     def _cut_at(self, offset: int) -> None:
-        index = bisect_left(self.runs, offset, key=_last)
+        index = bisect_left(self.runs, offset, key=BY_LAST)
         if index < len(self.runs) and self.runs[index].first < offset:
             self.runs.insert(index + 1, self.runs[index].cut(offset))
-
-
-def _first(run: Run) -> int:
-    return run.first
-
-
-def _last(run: Run) -> int:
-    return run.last

@@ -13,6 +13,11 @@ from typing import Generic, NamedTuple, Protocol, TypeVar
 from partita.sim.world.network import Network
 from partita.sim.world.world import Dice, World
 
+EVERYWHERE = (
+    "close_connection", "lose_requests", "lose_responses", "stall_connection", "cut_client", "kill_client",
+)  # fmt: skip
+"""Kinds that every workload has; their order decides what a seed draws."""
+
 
 @dataclass(frozen=True)
 class FaultPlan:

@@ -1,6 +1,6 @@
 """Decodes the committed offsets of `__consumer_offsets`, a whole Arrow batch at a time.
 
-Keys of kind 0 and 1, values of version 0 to 4, as Kafka 4.3.1 writes them; records of groups and other kinds are left
+Keys of kind 0 and 1, values of version 0 to 4, as Kafka writes them; records of groups and other kinds are left
 out. numpy gathers the numbers and texts of all rows at once, because no Python object per record keeps up with a log.
 """
 

@@ -50,7 +50,7 @@ def test_tasks_are_assigned_as_kafka_assigns_them() -> None:
     wrong = []
     for number, case in enumerate(cases("assign"), 1):
         subs = {
-            name: Configured(sub["tasks"], [], [], {}, {"changelog": LOG} if sub["stateful"] else {})
+            name: Configured(sub["tasks"], [], {}, {"changelog": LOG} if sub["stateful"] else {})
             for name, sub in sorted(case["subtopologies"].items())
         }
         members = {
