@@ -109,7 +109,7 @@ class Services:
             )
         )
         """The shards of the transaction coordinator of every node."""
-        self.share_states = Lazy(lambda: share_coordinators.ShareStates(cluster))
+        self.share_states = Lazy(lambda: share_coordinators.ShareStates(cluster, self.turns))
         """The shards of the share coordinator of every node."""
         self.persister: Persister = lambda message: self.share_states().answer(message)
         """Where the leaders of share partitions keep their state."""

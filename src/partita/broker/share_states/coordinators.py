@@ -8,7 +8,10 @@ from __future__ import annotations
 
 import asyncio
 from base64 import urlsafe_b64encode
+from collections.abc import Iterator
+from itertools import islice
 from typing import TYPE_CHECKING, Any
+from weakref import WeakValueDictionary
 
 from partita.broker.shard_leadership import ShardLeadership
 from partita.broker.share_states.runner import StateRunner, StateSettings
@@ -20,13 +23,24 @@ from partita.share.coordinator.requests import Outcome, StateRequest
 from partita.share.coordinator.wire import merge, split
 
 if TYPE_CHECKING:
+    from partita.broker.nodes import Cluster
+    from partita.broker.wire.turns import Turns
     from partita.protocol.primitives import Message
+
+_AT_ONCE = 10
+"""Share partitions of a message that are decided at once; more are decided in slices, while others have their turn."""
 
 
 class ShareStates(ShardLeadership[StateRunner, StateSettings]):
     """Runners by partition index, for keys "group:topicId:partition". The process itself asks by `answer`."""
 
     topic_name = SHARE_STATE_TOPIC
+
+    def __init__(self, cluster: Cluster, turns: Turns) -> None:
+        super().__init__(cluster)
+        self._turns = turns
+        self._orders: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
+        """By group, while it asks: what keeps its messages in order."""
 
     def ask(self, request: StateRequest, node_id: int | None = None) -> Outcome | asyncio.Future[Outcome]:
         """Answer a request about one share partition that came to this node (None: to any, from the process itself)."""
@@ -40,9 +54,24 @@ class ShareStates(ShardLeadership[StateRunner, StateSettings]):
         return runner.decide(request)
 
     async def answer(self, message: Message) -> Any:
-        """Return the response to any of the five requests, once all of it is durable."""
-        asked = [self.ask(request) for request in split(message) if request is not None]
+        """Return the response to any of the five requests, once all of it is durable.
+
+        What a group asks is decided in its order, also where one message names very many partitions and takes slices.
+        """
+        group_id = getattr(message, "group_id", None) or ""
+        order = self._orders.setdefault(group_id, asyncio.Lock())
+        asked: list[Outcome | asyncio.Future[Outcome]] = []
+        asking = self._asking(message, asked)
+        async with order:
+            if sum(1 for _ in islice(asking, _AT_ONCE)) == _AT_ONCE:
+                await self._turns.worked_off(asking)
         return merge(message, [one if isinstance(one, Outcome) else await one for one in asked])
+
+    def _asking(self, message: Message, asked: list[Outcome | asyncio.Future[Outcome]]) -> Iterator[None]:
+        for request in split(message):
+            if request is not None:
+                asked.append(self.ask(request))
+            yield
 
     # -- shards ----------------------------------------------------------------------------------------------------
 

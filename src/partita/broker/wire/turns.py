@@ -51,6 +51,12 @@ class Turns:
         """Take these steps, a slice of them whenever it is their turn."""
         self.wait(partial(self._work_slice, steps))
 
+    async def worked_off(self, steps: Iterator[object]) -> None:
+        """Take these steps as `work_off` does; return after the last one, or raise what it raised."""
+        done: asyncio.Future[None] = self._loop.create_future()
+        self.work_off(_until(steps, done))
+        await done
+
     def _work_slice(self, steps: Iterator[object]) -> None:
         end = self.clock() + SLICE_SECONDS
         for _ in steps:
@@ -75,6 +81,17 @@ class Turns:
         finally:
             if self._in_line:
                 self._schedule()
+
+
+def _until(steps: Iterator[object], done: asyncio.Future[None]) -> Iterator[object]:
+    try:
+        yield from steps
+    except Exception as error:
+        if not done.done():
+            done.set_exception(error)
+    else:
+        if not done.done():
+            done.set_result(None)
 
 
 def let_go(*held: Any) -> Iterator[None]:

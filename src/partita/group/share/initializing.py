@@ -33,9 +33,8 @@ def initialize_missing(turn: Turn, group: ShareGroup) -> None:
         since_ms = timers.initializing_ms.get(topic_id)
         if since_ms is not None and now_ms - since_ms < retry_ms:
             known |= _numbers(group.topics.initializing, topic_id)
-        numbers = frozenset(range(facts.partitions)) - known
-        if numbers:
-            missing[topic_id] = SharedTopic(name, numbers)
+        if len(known) < facts.partitions:
+            missing[topic_id] = SharedTopic(name, frozenset(range(facts.partitions)) - known)
     if missing:
         starts = {topic_id: dict.fromkeys(topic.partitions, UNKNOWN_START) for topic_id, topic in missing.items()}
         begin(turn, group, missing, starts, None)

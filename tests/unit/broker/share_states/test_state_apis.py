@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from base64 import urlsafe_b64encode
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,11 +12,13 @@ import pytest
 
 from partita import Broker
 from partita.broker.topics.catalogue import SHARE_STATE_TOPIC
+from partita.broker.wire import turns
 from partita.protocol.error_codes import ErrorCode
 from partita.protocol.messages.delete_topics import DeleteTopicsRequest
 from partita.protocol.messages.find_coordinator import FindCoordinatorRequest
 from partita.protocol.messages.initialize_share_group_state import (
     InitializeShareGroupStateRequest,
+    InitializeStatePartition,
     InitializeStateTopic,
 )
 from partita.protocol.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
@@ -219,3 +222,36 @@ def test_another_node_is_not_the_coordinator_and_takes_over_when_the_first_is_go
             broker.control.stop_node(leader)
             find_share(raw, text(key))
             assert asked(raw, read(key)).state_epoch == 3
+
+
+def test_what_a_group_asks_of_very_many_partitions_lets_others_pass_and_keeps_its_order(
+    broker: Broker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A share group of 10,000 partitions stopped the broker for a second when it began, one of 50,000 for minutes."""
+    monkeypatch.setattr(turns, "SLICE_SECONDS", 0.0)
+    monkeypatch.setattr(turns, "ROUND_SECONDS", 0.0)
+    topic = broker.run(lambda: broker.cluster.create_topic("wide", 40, 1))
+    partitions = [InitializeStatePartition(partition=n, state_epoch=1, start_offset=5) for n in range(40)]
+    named = [InitializeStateTopic(topic_id=topic.topic_id, partitions=partitions)]
+    ended: list[str] = []
+
+    async def everything() -> Any:
+        states = broker.running.services.share_states()
+
+        async def ask(name: str, message: Message) -> Any:
+            answer = await states.answer(message)
+            ended.append(name)
+            return answer
+
+        last = ShareKey("big", topic.topic_id, 39)
+        return await asyncio.gather(
+            ask("begin", InitializeShareGroupStateRequest(group_id="big", topics=named)),
+            ask("end", delete(last)),
+            ask("other", initialize(ShareKey("small", topic.topic_id, 0), state_epoch=1)),
+            ask("read", read(last, leader_epoch=0)),
+        )
+
+    begun, *_, left = broker.call(everything())
+    assert [part.error_code for part in begun.results[0].partitions] == [ErrorCode.NONE] * 40
+    assert ended == ["other", "begin", "end", "read"]
+    assert left.results[0].partitions[0].state_epoch == 0, "the state was deleted after it had begun"

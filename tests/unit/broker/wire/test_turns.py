@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Iterator
 
 import pytest
 
@@ -26,6 +27,25 @@ def test_work_is_done_in_slices_between_which_others_have_their_turn(monkeypatch
 
     asyncio.run(both())
     assert order == ["a", "b"] * 3
+
+
+def test_work_that_is_waited_for_ends_with_its_last_step_or_its_error() -> None:
+    taken: list[int] = []
+
+    def steps() -> Iterator[None]:
+        for number in range(3):
+            taken.append(number)
+            yield
+        raise LookupError
+
+    async def both() -> None:
+        line = Turns(asyncio.get_running_loop())
+        await line.worked_off(iter(range(3)))
+        with pytest.raises(LookupError):
+            await line.worked_off(steps())
+
+    asyncio.run(both())
+    assert taken == [0, 1, 2]
 
 
 def test_a_large_message_is_freed_one_element_in_a_step() -> None:
