@@ -19,8 +19,6 @@ from support.consumer.stories import EPOCH_STORIES, MIXED_STORIES, STORIES, Stag
 SHORT_BEATS = {
     "group.consumer.min.heartbeat.interval.ms": 50,
     "group.consumer.heartbeat.interval.ms": 100,
-    "group.consumer.min.session.timeout.ms": 1_000,
-    "group.consumer.session.timeout.ms": 6_000,
 }
 
 

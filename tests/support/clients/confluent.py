@@ -40,7 +40,7 @@ def consumer(broker: Broker, group: str = "", **config: Any) -> Iterator[Consume
         "group.id": group or fresh("group"),
         "auto.offset.reset": "earliest",
         "enable.auto.commit": False,
-        "session.timeout.ms": 6000,
+        "session.timeout.ms": 20_000,
         "heartbeat.interval.ms": 100,
         "topic.metadata.refresh.interval.ms": 100,
         "log_level": 0,
@@ -80,7 +80,7 @@ def members(broker: Broker, topic: str, count: int, each: Callable[[int], dict[s
             {
                 "bootstrap.servers": broker.bootstrap,
                 "group.id": group,
-                "session.timeout.ms": 6000,
+                "session.timeout.ms": 20_000,
                 "heartbeat.interval.ms": 100,
                 "auto.offset.reset": "earliest",
                 "log_level": 0,

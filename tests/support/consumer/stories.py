@@ -23,7 +23,7 @@ from partita.offsets.topic_partition import OffsetAndMetadata, TopicPartition
 
 WITHIN_S = 60.0
 CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
-TOLD_EARLY_MS = {"session_timeout_ms": 6_000, "heartbeat_interval_ms": 200, "metadata_max_age_ms": 500}
+TOLD_EARLY_MS = {"session_timeout_ms": 20_000, "heartbeat_interval_ms": 200, "metadata_max_age_ms": 500}
 OF_CLASSIC = ("session_timeout_ms", "heartbeat_interval_ms", "partition_assignment_strategy")
 
 
@@ -276,7 +276,7 @@ def a_group_shared_with_confluent_kafka(stage: Stage) -> None:
             "bootstrap.servers": stage.bootstrap,
             "group.id": "mixed",
             "auto.offset.reset": "earliest",
-            "session.timeout.ms": 6_000,
+            "session.timeout.ms": 20_000,
             "heartbeat.interval.ms": 200,
             "partition.assignment.strategy": "range",
         }
