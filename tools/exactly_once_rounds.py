@@ -78,10 +78,10 @@ class Query:
 
     def victims(self) -> list[int]:
         """The process ids of its executors, or without a cluster of its Python workers but for their daemon."""
+        if self._place.is_cluster:
+            return self._place.executors()
         below = dict(processes_below(self._process.pid))
-        return self._place.executors() or [
-            pid for pid, (parent, _) in below.items() if "pyspark.daemon" in below.get(parent, (0, ""))[1]
-        ]
+        return [pid for pid, (parent, _) in below.items() if "pyspark.daemon" in below.get(parent, (0, ""))[1]]
 
     def kill(self) -> None:
         """All of it, at once, but for executors, which end by themselves."""

@@ -46,9 +46,12 @@ class Standalone:
         worker.wait()
 
     def executors(self) -> list[int]:
-        """The process ids of the executors that run now; a worker starts another for one that is killed."""
+        """The process ids of the executors that run now; a worker starts another for one that is killed.
+
+        Without a terminal `ps` cuts its lines at 80 letters unless it is given -ww.
+        """
         ours = {str(process.pid) for process in self._started}
-        listed = subprocess.run(["ps", "-eo", "pid,sid,args"], capture_output=True, text=True, check=True).stdout
+        listed = subprocess.run(["ps", "-wweo", "pid,sid,args"], capture_output=True, text=True, check=True).stdout
         rows = [line.split(None, 2) for line in listed.splitlines()]
         return [int(row[0]) for row in rows if row[1] in ours and "CoarseGrainedExecutorBackend" in row[2]]
 
