@@ -40,6 +40,9 @@ class State(Enum):
     CLOSED = "closed"
 
 
+LOADING, ACTIVE, FAILED, CLOSED = State
+
+
 class Wording(NamedTuple):
     """How the log and the notes call a shard, its callers, and the option with the size of a slice of its load."""
 
@@ -60,7 +63,7 @@ class ShardLife(ABC):
         self.partition = partition
         self.node_id = partition.leader
         self.leader_epoch = partition.leader_epoch
-        self.state = State.LOADING
+        self.state = LOADING
         self._end_offset = 0
         self._timer: asyncio.TimerHandle | None = None
         self._timer_ms = 0
@@ -102,9 +105,9 @@ class ShardLife(ABC):
     @property
     def error(self) -> ErrorCode:
         """The error code while the shard is loading, failed or gone; NONE while it serves."""
-        if self.state is State.ACTIVE:
+        if self.state is ACTIVE:
             return ErrorCode.NONE
-        loading = self.state is State.LOADING
+        loading = self.state is LOADING
         return ErrorCode.COORDINATOR_LOAD_IN_PROGRESS if loading else ErrorCode.NOT_COORDINATOR
 
     # The load
@@ -116,7 +119,7 @@ class ShardLife(ABC):
         self._load = _load_in_slices(
             self._loop,
             self._replay(),
-            is_wanted=lambda: self.state is State.LOADING,
+            is_wanted=lambda: self.state is LOADING,
             loaded=self._loaded,
             failed=self._load_failed,
         )
@@ -127,7 +130,7 @@ class ShardLife(ABC):
 
     def go_on(self) -> None:
         """Begin the load if it was held."""
-        if self._is_held and self.state is State.LOADING:
+        if self._is_held and self.state is LOADING:
             self.begin()
 
     async def settle(self) -> None:
@@ -163,14 +166,14 @@ class ShardLife(ABC):
 
     def fail(self, reason: str) -> None:
         """The log has failed: callers get NOT_COORDINATOR, and nothing is replayed."""
-        if self.state in (State.FAILED, State.CLOSED):
+        if self.state in (FAILED, CLOSED):
             return
         # A store that failed as a whole has said so once; 50 shards need not repeat it.
         if self._cluster.store.failure is None:
             text = "%s %d: the log is lost, %s answer NOT_COORDINATOR: %s"
             log.error(text, self.wording.shard, self.partition.index, self.wording.callers, reason)
             self._cluster.notes.control(f"{self.wording.note}shard failed", shard=self.partition.index, reason=reason)
-        self._drop(State.FAILED)
+        self._drop(FAILED)
 
     def _failure(self) -> str | None:
         """Why the shard's log takes no appends any more; None while it does."""
@@ -188,7 +191,7 @@ class ShardLife(ABC):
             exc_info=None if isinstance(error, EXPECTED) else error,
         )
         self._cluster.notes.control(f"{self.wording.note}load failed", shard=self.partition.index, error=str(error))
-        self._drop(State.FAILED)
+        self._drop(FAILED)
         if self._failure() is None:
             self._renewed_later()
 
@@ -205,7 +208,7 @@ class ShardLife(ABC):
         traceback = None if isinstance(error, EXPECTED) else error
         log.warning("%s %d is replayed: %s", self.wording.shard, self.partition.index, reason, exc_info=traceback)
         self._cluster.notes.control(f"{self.wording.note}shard replayed", shard=self.partition.index, reason=reason)
-        self._drop(State.LOADING)
+        self._drop(LOADING)
         # Reset by the first append that succeeds, not by the load: a poisoned record loads well and fails at each
         # decision.
         if self._failed_in_a_row:
@@ -227,7 +230,7 @@ class ShardLife(ABC):
         self._renew()
 
     def _load_again(self) -> None:
-        self.state = State.LOADING
+        self.state = LOADING
         self.begin()
 
     def _drop(self, state: State) -> None:

@@ -17,7 +17,7 @@ from partita.group.requests import EndTransaction
 from partita.group.state.answers import refusal
 from partita.group.state.model import DEAD, Group
 from partita.group.state.shard import ShardState
-from partita.protocol.error_codes import ErrorCode
+from partita.protocol.error_codes import NONE, ErrorCode
 from partita.protocol.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
 from partita.protocol.messages.join_group import JoinGroupRequest
 from partita.protocol.messages.leave_group import LeaveGroupRequest
@@ -55,7 +55,7 @@ def first_error(guards: Guards[Asked], asked: Asked) -> ErrorCode:
     for holds, error in guards:
         if holds(asked):
             return error
-    return ErrorCode.NONE
+    return NONE
 
 
 def group_is_dead(asked: Identified) -> bool:

@@ -45,6 +45,9 @@ class Durability(Enum):
     SYNC = "sync"
 
 
+MEMORY, OS, SYNC = Durability
+
+
 def next_sync_ms(durability: Durability, unsynced_bytes: int, unsynced_since_ms: int) -> int | None:
     """Return when (monotonic) a log with unsynced bytes since then must be synced; None: never."""
     if durability is Durability.MEMORY or not unsynced_bytes:

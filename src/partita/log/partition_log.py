@@ -39,7 +39,7 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
 
-from partita.log.log_config import OS_SYNC_BYTES, Durability, LogConfig, next_sync_ms
+from partita.log.log_config import MEMORY, OS_SYNC_BYTES, SYNC, Durability, LogConfig, next_sync_ms
 from partita.log.producer_state import Aborted, BatchFacts, Guard, Refusal, note_batch, read_marker
 from partita.log.recovery import Chore, Recovered, base_offsets, keep_marked, rebuild_states, recover
 from partita.log.retention import deletable_count
@@ -226,7 +226,7 @@ class PartitionLog:
 
     def _advance(self, header: BatchHeader, now: Now) -> None:
         self.log_end_offset = header.next_offset
-        if self.durability is Durability.MEMORY:
+        if self.durability is MEMORY:
             self.durable_offset = self.log_end_offset
         else:
             # Counted in bytes, not offsets: a sync that is under way covers what had been appended when it began, and
@@ -237,7 +237,7 @@ class PartitionLog:
             self._appended_bytes += header.size_in_bytes
             if self.on_unsynced is not None and (was_synced or self.unsynced_bytes >= OS_SYNC_BYTES):
                 self.on_unsynced(self)
-        if self.durability is not Durability.SYNC:
+        if self.durability is not SYNC:
             self._move_high_watermark(self.log_end_offset)
 
     def _move_high_watermark(self, offset: int) -> None:
@@ -362,7 +362,7 @@ class PartitionLog:
         # In memory only, so far. A crash leaves a segment without an index in front of an empty one: recovery checks
         # the first and goes on with the second.
         active.is_sealed = True
-        if self.durability is not Durability.MEMORY:
+        if self.durability is not MEMORY:
             self._later(sealing(self.storage, self.directory, active, self._snapshots()))
 
     @property
@@ -372,7 +372,7 @@ class PartitionLog:
 
     def _later(self, chore: Chore) -> None:
         """Queue `chore` for the next sync, which runs it before the file sync. In memory it runs at once."""
-        if self.durability is Durability.MEMORY:
+        if self.durability is MEMORY:
             chore()
             return
         self._chores.append(chore)
@@ -413,7 +413,7 @@ class PartitionLog:
         # The maximum, since a `flush` on this thread may have overtaken a ticket that was under way on another.
         self._synced_bytes = max(self._synced_bytes, appended_bytes)
         self.durable_offset = max(self.durable_offset, offset)
-        if self.durability is Durability.SYNC and self.durable_offset > self.high_watermark:
+        if self.durability is SYNC and self.durable_offset > self.high_watermark:
             self._move_high_watermark(self.durable_offset)
 
     def next_sync_ms(self) -> int | None:
@@ -449,7 +449,7 @@ class PartitionLog:
         Files that a full disk cannot take are checked or rebuilt by the next start. Raises StorageError.
         """
         try:
-            if self.durability is not Durability.MEMORY and self.failure is None:
+            if self.durability is not MEMORY and self.failure is None:
                 self._sync_and_index()
         finally:
             for segment in self.segments:
@@ -564,7 +564,7 @@ class PartitionLog:
 
     def _state_saver(self) -> Chore:
         """Return the chore that writes the current `state`; a log in memory has nothing to write."""
-        if self.durability is Durability.MEMORY:
+        if self.durability is MEMORY:
             return _nothing
         return saving(self.storage, self.directory, self.state)
 

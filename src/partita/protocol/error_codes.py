@@ -168,3 +168,7 @@ class ErrorCode(IntEnum):
     GROUP_DELETION_FAILED = 134, FINAL, "the group could not be deleted"
     STREAMS_TOPOLOGY_DESCRIPTION_UPDATE_FAILED = 135, FINAL, "the streams topology's description was not stored"
     CONTROLLER_ID_NOT_REGISTERED = 136, FINAL, "no controller with this id is registered"
+
+
+NONE = ErrorCode.NONE
+"""For hot paths: in Python 3.11 looking a member of an enum up takes 900 instructions more than a global name."""

@@ -17,7 +17,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Generator, Sequence
 from types import GeneratorType
-from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from partita.broker.wire.listeners import PLAINTEXT
 from partita.broker.wire.turns import SLICE_SECONDS
@@ -55,14 +55,14 @@ Answer: TypeAlias = "Message | Awaitable[Message | None] | None"
 class RequestContext:
     """The sender of a request, its version, and the node it asks; and the services that an answer may need.
 
-    `client_id` is at most 256 characters ("" where the client sent null); `client_host` is printed as Kafka prints it
-    ("/127.0.0.1"), `host` is the address alone. `principal` is the authenticated user; `listener` names the listener of
-    the connection. `request_bytes` is the size of the frame. `shortcut` is the handler's shortcut, if it has one;
-    `holds_back` is set when later requests of the connection must wait for this one.
+    `node_id` is the node's. `client_id` is at most 256 characters ("" where the client sent null); `client_host` is
+    printed as Kafka prints it ("/127.0.0.1"), `host` is the address alone. `principal` is the authenticated user;
+    `listener` names the listener of the connection. `request_bytes` is the size of the frame. `shortcut` is the
+    handler's shortcut, if it has one; `holds_back` is set when later requests of the connection must wait for this one.
     """
 
     __slots__ = (
-        "api_key", "client_host", "client_id", "connection", "holds_back", "listener", "node", "principal",
+        "api_key", "client_host", "client_id", "connection", "holds_back", "listener", "node", "node_id", "principal",
         "request_bytes", "services", "shortcut", "version",
     )  # fmt: skip
 
@@ -72,7 +72,6 @@ class RequestContext:
         node: Node,
         api_key: int,
         version: int,
-        *,
         client_id: str,
         connection: ConnectionHandle,
         listener: str = PLAINTEXT,
@@ -80,6 +79,7 @@ class RequestContext:
     ) -> None:
         self.services = services
         self.node = node
+        self.node_id = node.node_id
         self.api_key = api_key
         self.version = version
         self.client_id = client_id
@@ -101,11 +101,6 @@ class RequestContext:
     def host(self) -> str:
         """The client's address, as access rules name it."""
         return self.client_host.removeprefix("/")
-
-    @property
-    def node_id(self) -> int:
-        """The id of the node the request came to."""
-        return self.node.node_id
 
     @property
     def cluster(self) -> Cluster:
@@ -270,8 +265,11 @@ def handled(ctx: RequestContext, handler: Handler, request: Message) -> Answer:
 
     Meanwhile later requests of the connection wait: as in Kafka it has one request under way at a time.
     """
-    answer = handler(ctx, request)
-    return _run(ctx, answer) if isinstance(answer, GeneratorType) else cast("Answer", answer)
+    answer: Any = handler(ctx, request)
+    if isinstance(answer, GeneratorType):
+        return _run(ctx, answer)
+    response: Answer = answer
+    return response
 
 
 def _run(ctx: RequestContext, steps: Steps[Answer]) -> Answer:

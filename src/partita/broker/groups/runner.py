@@ -39,7 +39,7 @@ from partita.assignors.interface import Assignor
 from partita.broker.groups.jobs import Jobs
 from partita.broker.groups.lost_tails import LostTails
 from partita.broker.groups.reply_gate import Call, ReplyGate, encode, refuse, release, shared_batches
-from partita.broker.shard_life import RETRY_MS_MAX, ShardLife, State, Wording
+from partita.broker.shard_life import ACTIVE, CLOSED, LOADING, RETRY_MS_MAX, ShardLife, State, Wording
 from partita.broker.wire.contract import Promised
 from partita.group.config import GroupConfig
 from partita.group.contract import NO_HANDOVER, GroupRequest, Handover, Job, Marker, Producer, Record, Step
@@ -166,18 +166,18 @@ class ShardRunner(ShardLife):
 
         Returns the handover for the shard's next leader; None if this shard has none to give.
         """
-        if self.state is State.ACTIVE:
+        if self.state is ACTIVE:
             self._flush()
         handover = self._handover
-        if self.state is State.ACTIVE:  # an append that failed has ended that
+        if self.state is ACTIVE:  # an append that failed has ended that
             handover = self.coordinator.handover(self._cluster.clock.now())
-        self._drop(State.CLOSED)
+        self._drop(CLOSED)
         return handover
 
     def forget_topics(self, names: Collection[str]) -> None:
         """Remove every offset of topics that are gone: now, or as soon as the shard is loaded. (S25)"""
         self.deleted_topics.update(names)
-        if self.state is State.ACTIVE and names:
+        if self.state is ACTIVE and names:
             # Only these: one that was deleted before may be there again, with new offsets.
             self._forget_deleted(names)
 
@@ -185,19 +185,19 @@ class ShardRunner(ShardLife):
         now = self._cluster.clock.now()
         self.take(self.coordinator.on_topics_deleted(names, now))
         # A deletion of many offsets is more than one batch holds; the coordinator makes the rest due at once.
-        while self.state is State.ACTIVE and (due := self.coordinator.next_deadline_ms()) is not None:
+        while self.state is ACTIVE and (due := self.coordinator.next_deadline_ms()) is not None:
             if due > now.mono_ms:
                 break
             self.take(self.coordinator.on_deadline(now))
         self._flush()
-        if self.state is State.ACTIVE:
+        if self.state is ACTIVE:
             self._tombstones_end = self._end_offset
             self._confirm_forgotten()
 
     def _confirm_forgotten(self) -> None:
         """Say so once the tombstones are durable; until then, look again whenever the log moves."""
         opened = self.partition.opened_log
-        if self.state is not State.ACTIVE or not self.deleted_topics:
+        if self.state is not ACTIVE or not self.deleted_topics:
             return
         # Until the tombstones are durable a crash would bring the offsets back, so the deletion may not be reported as
         # complete.
@@ -226,7 +226,7 @@ class ShardRunner(ShardLife):
         def done(outcome: object) -> None:
             # The shard was reloaded meanwhile: the groups of the job are gone, and a group of the same name is another
             # one.
-            if self.state is not State.ACTIVE or self.coordinator is not coordinator:
+            if self.state is not ACTIVE or self.coordinator is not coordinator:
                 return
             try:
                 step = coordinator.job_done(job, outcome, self._cluster.clock.now())
@@ -247,7 +247,7 @@ class ShardRunner(ShardLife):
 
     def decide(self, request: GroupRequest) -> Structure | Promised:
         """Answer a request of one group: at once where nothing has to be waited for."""
-        if self.state is not State.ACTIVE:
+        if self.state is not ACTIVE:
             # Kafka looks at the request first, too: an empty group id is INVALID_GROUP_ID even where nothing is loaded.
             return first_check(request, self._config) or self.refuse(request)
         # Refused before it is decided: a decision that cannot be stored would drop the shard, again and again while the
@@ -272,7 +272,7 @@ class ShardRunner(ShardLife):
 
     def refuse(self, request: GroupRequest) -> Structure:
         """The answer while the shard is loading, failed or gone."""
-        return while_loading(request) if self.state is State.LOADING else not_here(request)
+        return while_loading(request) if self.state is LOADING else not_here(request)
 
     def take(self, step: Step) -> None:
         """Carry out a step of the coordinator."""
@@ -314,7 +314,7 @@ class ShardRunner(ShardLife):
             self._cluster.notes.publish(step.notes)
 
     def _note_open(self) -> None:
-        self.is_open = self.state is State.ACTIVE and not self.unwritten and not self.gate
+        self.is_open = self.state is ACTIVE and not self.unwritten and not self.gate
 
     # -- the log ---------------------------------------------------------------------------------------------------
 
@@ -322,7 +322,7 @@ class ShardRunner(ShardLife):
         """Append the records decided since the last time; release durable replies."""
         self._flush_soon = False
         steps, self.unwritten = self.unwritten, []
-        if not steps or self.state is not State.ACTIVE:
+        if not steps or self.state is not ACTIVE:
             return
         appended: list[Step] = []
         # Taken before the append: patience counts from the decision, not from the end of a slow write.
@@ -338,7 +338,7 @@ class ShardRunner(ShardLife):
                     self.gate.add(self._end_offset, step, due_ms)
         # Some steps may be in the log already: they keep their place in the gate. The rest is refused with the shard.
         except Exception as error:
-            if self.state is not State.ACTIVE:  # the append has ended the shard by itself, as a lost log does
+            if self.state is not ACTIVE:  # the append has ended the shard by itself, as a lost log does
                 for step in steps[len(appended) :]:
                     refuse(step, not_here)
                 return
@@ -409,7 +409,7 @@ class ShardRunner(ShardLife):
         for step in unwritten:
             refuse(step, not_here)
         refuse(self.coordinator.abandon(), not_here)
-        if was is State.ACTIVE:
+        if was is ACTIVE:
             # Only a shard that was active has parked callers; its members' sessions end here and begin anew at the next
             # leader.
             release(self.coordinator.unload(ErrorCode.NOT_COORDINATOR))
@@ -431,7 +431,7 @@ class ShardRunner(ShardLife):
         # None, not an empty handover, says that the last shard did not end in order: its soft state is lost, and
         # generations jump.
         step = self.coordinator.resume(now, handover or NO_HANDOVER, clean=handover is not None)
-        self.state = State.ACTIVE
+        self.state = ACTIVE
         noteworthy = tuple(
             note._replace(partition=self.partition.index, partitions=len(self.partition.topic.partitions))
             if isinstance(note, GroupsLoaded)
@@ -454,7 +454,7 @@ class ShardRunner(ShardLife):
         for beyond in self._lost:
             self.take(self.coordinator.clamp_offset(beyond, self._cluster.clock.now()))
         self._flush()
-        if self.state is State.ACTIVE:
+        if self.state is ACTIVE:
             self._lost_tails.settled(self.partition.index, self._lost)
             self._lost = []
 
@@ -472,7 +472,7 @@ class ShardRunner(ShardLife):
         """Do one step of due work: others have their turn before the next. Also called when the clock jumped."""
         self._timer = None
         now = self._cluster.clock.now()
-        if self.state is State.ACTIVE:
+        if self.state is ACTIVE:
             self.gate.expire(now.mono_ms)
             due = self.coordinator.next_deadline_ms()
             if due is not None and due <= now.mono_ms:
@@ -490,7 +490,7 @@ class ShardRunner(ShardLife):
 
     def _arm(self) -> None:
         """Keep one timer, at or before the next deadline."""
-        if self.state is not State.ACTIVE:
+        if self.state is not ACTIVE:
             return
         due = self.coordinator.next_deadline_ms()
         if not self.is_open:

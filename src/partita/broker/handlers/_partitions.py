@@ -10,7 +10,7 @@ from typing import Any, Protocol, TypeVar
 
 from partita.broker.api.context import RequestContext, Steps
 from partita.broker.topics.catalogue import NO_LEADER, Partition, Topic
-from partita.protocol.error_codes import ErrorCode
+from partita.protocol.error_codes import NONE, ErrorCode
 
 
 class EndpointFields(Protocol):
@@ -80,7 +80,7 @@ def described(
         yield None
         found.append(
             kind(
-                error_code=ErrorCode.LEADER_NOT_AVAILABLE if p.leader == NO_LEADER else ErrorCode.NONE,
+                error_code=ErrorCode.LEADER_NOT_AVAILABLE if p.leader == NO_LEADER else NONE,
                 partition_index=p.index,
                 leader_id=p.leader,
                 leader_epoch=p.leader_epoch,

@@ -99,7 +99,6 @@ def _checked(ctx: RequestContext, request: OffsetCommitRequest) -> Generator[Non
     for asked in topics:
         yield
         topic = ctx.catalogue.by_id.get(asked.topic_id) if by_id else ctx.catalogue.get(asked.name)
-        code = ErrorCode.UNKNOWN_TOPIC_ID if by_id and topic is None else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
         existing = 0
         if topic is not None:
             asked.name, asked.topic_id, existing = topic.name, topic.topic_id, len(topic.partitions)
@@ -109,6 +108,7 @@ def _checked(ctx: RequestContext, request: OffsetCommitRequest) -> Generator[Non
                 asked.partitions.append(part)
                 _ = topic.partitions[part.partition_index].is_untouched  # asks the disk, which the shard then need not
             else:
+                code = ErrorCode.UNKNOWN_TOPIC_ID if by_id and topic is None else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
                 missing.append(OffsetCommitResponsePartition(partition_index=part.partition_index, error_code=code))
             yield
         if missing or not asked.partitions:

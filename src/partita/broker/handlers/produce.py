@@ -17,7 +17,7 @@ from partita.broker.handlers._produced import RecordsRejected, RecordWork, may_b
 from partita.broker.handlers._verified import Transactional, verify
 from partita.broker.reading.long_polls import FEW, Moved
 from partita.broker.topics.catalogue import Partition, Topic
-from partita.log.log_config import Durability
+from partita.log.log_config import SYNC
 from partita.log.partition_log import AppendRefused, PartitionLog
 from partita.log.producer_state import Guard
 from partita.log.storage import StorageError
@@ -167,7 +167,7 @@ def _answered(
     ]
     if moved:
         response.node_endpoints = endpoints(ctx, moved, NodeEndpoint)
-    if ctx.cluster.store.durability is not Durability.SYNC or not written:
+    if ctx.cluster.store.durability is not SYNC or not written:
         return response
     return (yield from _when_durable(ctx, request, response, written))
 

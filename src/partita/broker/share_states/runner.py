@@ -13,7 +13,7 @@ from collections import deque
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from partita.broker.shard_life import EXPECTED, ShardLife, State, Wording
+from partita.broker.shard_life import ACTIVE, CLOSED, EXPECTED, LOADING, ShardLife, State, Wording
 from partita.protocol.error_codes import ErrorCode
 from partita.records.batch import iter_records
 from partita.records.builder import build_batch
@@ -58,7 +58,7 @@ class StateRunner(ShardLife):
 
     def resign(self) -> None:
         """Give the shard up: waiting callers get NOT_COORDINATOR, and the next leader goes on from the log."""
-        self._drop(State.CLOSED)
+        self._drop(CLOSED)
 
     def configure(self, settings: StateSettings) -> None:
         """Go on with these settings."""
@@ -73,9 +73,9 @@ class StateRunner(ShardLife):
 
     def _loaded(self) -> None:
         """Serve. What was replayed beyond the high watermark is in no answer before it is durable."""
-        if self.state is not State.LOADING:
+        if self.state is not LOADING:
             return
-        self.state = State.ACTIVE
+        self.state = ACTIVE
         now_ms = self._cluster.clock.mono_ms()
         self._prune_due_ms = now_ms + self.settings.prune_ms
         self._cold_due_ms = now_ms + self.settings.rules.cold_snapshot_ms
@@ -105,7 +105,7 @@ class StateRunner(ShardLife):
 
     def decide(self, request: StateRequest) -> Outcome | asyncio.Future[Outcome]:
         """Answer a request: at once where nothing has to become durable before."""
-        if self.state is not State.ACTIVE:
+        if self.state is not ACTIVE:
             return Outcome(self.error)
         outcome, records = self.coordinator.handle(request, self._cluster.clock.now().wall_ms)
         if records and (refused := self._append(records)) is not None:
@@ -120,7 +120,7 @@ class StateRunner(ShardLife):
 
     def forget_topics_gone(self) -> None:
         """Remove the share partitions of topics that no longer exist."""
-        if self.state is not State.ACTIVE:
+        if self.state is not ACTIVE:
             return
         known = self._cluster.catalogue.by_id
         gone = frozenset(key.topic_id for key in self.coordinator.states if key.topic_id not in known)
@@ -174,7 +174,7 @@ class StateRunner(ShardLife):
     def on_timer(self) -> None:
         """Write snapshots of idle share partitions, and drop the part of the log that no state rests on."""
         self._timer = None
-        if self.state is not State.ACTIVE:
+        if self.state is not ACTIVE:
             return
         now = self._cluster.clock.now()
         if self._cold_due_ms <= now.mono_ms:
@@ -188,7 +188,7 @@ class StateRunner(ShardLife):
     def _prune(self) -> None:
         """Delete what lies below every latest snapshot, as far as it is durable."""
         below, opened = self.coordinator.prune_below, self.partition.opened_log
-        if self.state is not State.ACTIVE or below is None or opened is None:
+        if self.state is not ACTIVE or below is None or opened is None:
             return
         below = min(below, opened.high_watermark)
         if below <= opened.log_start_offset:
@@ -199,7 +199,7 @@ class StateRunner(ShardLife):
             log.warning("share state of shard %d is not pruned: %s", self.partition.index, error)
 
     def _arm(self) -> None:
-        if self.state is State.ACTIVE and not self.partition.is_untouched:
+        if self.state is ACTIVE and not self.partition.is_untouched:
             self._arm_at(min(self._prune_due_ms, self._cold_due_ms), self.on_timer)
 
 

@@ -13,7 +13,7 @@ from collections import deque
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
-from partita.broker.shard_life import ShardLife, State, Wording
+from partita.broker.shard_life import ACTIVE, CLOSED, LOADING, ShardLife, State, Wording
 from partita.log.storage import StorageError
 from partita.protocol.error_codes import ErrorCode
 from partita.records.batch import iter_records
@@ -88,7 +88,7 @@ class TransactionRunner(ShardLife):
 
     def resign(self) -> None:
         """Give the shard up: waiting callers get NOT_COORDINATOR, and the next leader goes on from the log."""
-        self._drop(State.CLOSED)
+        self._drop(CLOSED)
 
     def configure(self, config: TransactionConfig) -> None:
         """Go on with these settings."""
@@ -102,7 +102,7 @@ class TransactionRunner(ShardLife):
     def _loaded(self) -> None:
         """Go on once all that was replayed is durable: no marker rests on less."""
         opened = self.partition.opened_log
-        if self.state is not State.LOADING:
+        if self.state is not LOADING:
             return
         if opened is not None and opened.high_watermark < self._end_offset:
             if opened.failure is not None:
@@ -113,7 +113,7 @@ class TransactionRunner(ShardLife):
         if opened is not None:
             opened.unwatch(self._loaded)
         self._failed_in_a_row = 0
-        self.state = State.ACTIVE
+        self.state = ACTIVE
         step = self.coordinator.resume(self._cluster.clock.now(), restored_ms=self._cluster.store.copied_ms)
         kept = tuple(n for n in step.notes if not isinstance(n, TransactionsLoaded) or n.transactional_ids or n.skipped)
         self.take(step._replace(notes=kept))
@@ -147,7 +147,7 @@ class TransactionRunner(ShardLife):
 
     def decide(self, request: Request) -> Outcome | asyncio.Future[Outcome]:
         """Answer a request of one transactional id: at once where nothing has to be waited for."""
-        if self.state is not State.ACTIVE:
+        if self.state is not ACTIVE:
             refused = first_check(request, self._config)
             return Outcome(refused if refused is not ErrorCode.NONE else self.error)
         call = Call()
@@ -159,7 +159,7 @@ class TransactionRunner(ShardLife):
 
     def markers_done(self, decided: Transaction, partitions: Iterable[TopicPartition]) -> None:
         """Note partitions that have the marker of the decision, or need none."""
-        if self.state is State.ACTIVE:
+        if self.state is ACTIVE:
             self.take(self.coordinator.markers_done(decided, partitions, self._cluster.clock.now()))
 
     def take(self, step: Step) -> None:
@@ -177,7 +177,7 @@ class TransactionRunner(ShardLife):
     # -- the log ---------------------------------------------------------------------------------------------------
 
     def _append(self, write: Write) -> None:
-        if self.state is not State.ACTIVE:
+        if self.state is not ACTIVE:
             return  # an append of the same step has failed, and all who wait are answered
         now = self._cluster.clock.now()
         batch = build_batch([(now.wall_ms, write.record.key, write.record.value, ())])
@@ -201,7 +201,7 @@ class TransactionRunner(ShardLife):
 
     def _settle(self) -> None:
         """Report durable records to the coordinator, and watch the log while steps wait."""
-        if self._is_settling or self.state is not State.ACTIVE:
+        if self._is_settling or self.state is not ACTIVE:
             return
         self._is_settling = True
         try:
@@ -210,7 +210,7 @@ class TransactionRunner(ShardLife):
                 self.take(self.coordinator.stored(move, self._cluster.clock.now()))
         finally:
             self._is_settling = False
-        if self.state is not State.ACTIVE:
+        if self.state is not ACTIVE:
             return
         opened = self.partition.opened_log
         if opened is None:
@@ -245,7 +245,7 @@ class TransactionRunner(ShardLife):
     def _do_one_step(self) -> bool:
         """Whether something was due, and is done."""
         now = self._cluster.clock.now()
-        due = self.coordinator.next_deadline_ms() if self.state is State.ACTIVE else None
+        due = self.coordinator.next_deadline_ms() if self.state is ACTIVE else None
         if due is None or due > now.mono_ms:
             return False
         self.take(self.coordinator.on_deadline(now))
@@ -253,7 +253,7 @@ class TransactionRunner(ShardLife):
 
     def _arm(self) -> None:
         """Keep one timer, at or before the next deadline."""
-        due = self.coordinator.next_deadline_ms() if self.state is State.ACTIVE else None
+        due = self.coordinator.next_deadline_ms() if self.state is ACTIVE else None
         if due is None:
             return
         self._arm_at(due, self._come_in_turn)

@@ -18,7 +18,18 @@ from partita.group.notes import MemberIdIssued, MemberRefused
 from partita.group.offsets import expiration
 from partita.group.offsets.delete import end_records
 from partita.group.state import answers
-from partita.group.state.model import COMPLETING, EMPTY, PREPARING, STABLE, Group, GroupState, Member, Protocols, Waiter
+from partita.group.state.model import (
+    COMPLETING,
+    DEAD,
+    EMPTY,
+    PREPARING,
+    STABLE,
+    Group,
+    GroupState,
+    Member,
+    Protocols,
+    Waiter,
+)
 from partita.group.state.shard import ShardState
 from partita.group.state.stored import new_group_record
 from partita.group.state.turn import Turn
@@ -58,6 +69,9 @@ class JoinCase(IntEnum):
     """A member, leader or not, with other protocols, metadata, or their order."""
     UNCHANGED = 6
     """A follower with the same protocols, for example because it lost the answer."""
+
+
+NEEDS_ID, NEW, RETURNING, PENDING, LEADER, CHANGED, UNCHANGED = JoinCase
 
 
 class Join:
@@ -166,16 +180,14 @@ JOIN_ABSENT_GUARDS: Guards[Join] = (
 def group_is_full(join: Join) -> bool:
     """The group is at its maximum size. Pending ids do not count; in a rebalance the first to rejoin have priority."""
     group, size = join.group, join.state.config.group_max_size
-    match group.state:
-        case GroupState.EMPTY | GroupState.DEAD:
-            return False
-        case GroupState.PREPARING:
-            has_place = join.member is not None and join.member.join is not None
-            # In a rebalance places belong to those who have rejoined, not to those who were there before: a member that
-            # comes too late finds the group full.
-            return not has_place and group.joins_parked >= size
-        case _:
-            return join.member is None and len(group.members) >= size
+    if group.state is EMPTY or group.state is DEAD:
+        return False
+    if group.state is PREPARING:
+        has_place = join.member is not None and join.member.join is not None
+        # In a rebalance places belong to those who have rejoined, not to those who were there before: a member that
+        # comes too late finds the group full.
+        return not has_place and group.joins_parked >= size
+    return join.member is None and len(group.members) >= size
 
 
 def too_many_ids_are_pending(join: Join) -> bool:
@@ -258,15 +270,15 @@ def classify(join: Join) -> JoinCase:
     group = join.group
     if not join.member_id:
         if join.instance_id is not None:
-            return JoinCase.RETURNING if join.instance_id in group.static else JoinCase.NEW
-        return JoinCase.NEEDS_ID if join.version >= _MEMBER_ID_REQUIRED_FROM else JoinCase.NEW
+            return RETURNING if join.instance_id in group.static else NEW
+        return NEEDS_ID if join.version >= _MEMBER_ID_REQUIRED_FROM else NEW
     if join.member_id in group.pending:
-        return JoinCase.PENDING
+        return PENDING
     assert join.member is not None, "a guard answers unknown members"
     # Order counts, too: it is the order of preference, and decides the vote.
     if join.protocols != join.member.protocols:
-        return JoinCase.CHANGED
-    return JoinCase.LEADER if group.leader_id == join.member_id else JoinCase.UNCHANGED
+        return CHANGED
+    return LEADER if group.leader_id == join.member_id else UNCHANGED
 
 
 def ISSUE_ID(turn: Turn, join: Join) -> None:

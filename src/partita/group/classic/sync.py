@@ -33,6 +33,9 @@ class SyncCase(IntEnum):
     """Any other member."""
 
 
+LEADER, FOLLOWER = SyncCase
+
+
 class Sync:
     """One SyncGroup being decided."""
 
@@ -85,7 +88,7 @@ SYNC_GUARDS: Guards[Sync] = (
 
 def classify(sync: Sync) -> SyncCase:
     """Return the column of `SYNC`."""
-    return SyncCase.LEADER if sync.group.leader_id == sync.member_id else SyncCase.FOLLOWER
+    return LEADER if sync.group.leader_id == sync.member_id else FOLLOWER
 
 
 def REJOIN_FIRST(turn: Turn, sync: Sync) -> None:

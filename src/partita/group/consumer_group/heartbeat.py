@@ -39,6 +39,8 @@ _CLIENT_MAKES_ID_FROM = 1
 class Found(Enum):
     """Kind of group that the shard holds under the group id; the rows of `GROUP`."""
 
+    __hash__ = object.__hash__  # Enum's own is written in Python, and every heartbeat looks one up
+
     NOTHING = 0
     """No group, or one that only stores offsets."""
     EMPTY_CLASSIC = 1
@@ -47,6 +49,9 @@ class Found(Enum):
     """A classic group with members."""
     CONSUMER = 3
     """A KIP-848 group."""
+
+
+NOTHING, EMPTY_CLASSIC, CLASSIC, CONSUMER = Found
 
 
 class Ask(IntEnum):
@@ -62,8 +67,13 @@ class Ask(IntEnum):
     """Epoch -2: a static member leaves and intends to return."""
 
 
+GO_ON = Ask.GO_ON
+
+
 class Who(Enum):
     """Sender of a heartbeat to a KIP-848 group; the rows of `MEMBERS`."""
+
+    __hash__ = object.__hash__
 
     STRANGER = 0
     """An unknown member id, and no group instance id."""
@@ -75,6 +85,9 @@ class Who(Enum):
     """The instance id of a member that left temporarily or speaks the classic protocol; and another member id."""
     RIVAL = 4
     """The instance id of a live member; and another member id."""
+
+
+STRANGER, MEMBER, NEW_INSTANCE, SUCCESSOR, RIVAL = Who
 
 
 class Beat(NamedTuple):
@@ -201,18 +214,18 @@ def first_problem(turn: Turn, beat: Beat) -> Refused | None:
 def find(turn: Turn, group_id: str) -> Found:
     """Return the row of `GROUP`."""
     if turn.state.consumer_group(group_id) is not None:
-        return Found.CONSUMER
+        return CONSUMER
     classic = turn.state.groups.get(group_id)
     if classic is None or (classic.protocol_type is None and not classic.pending and classic.state is EMPTY):
-        return Found.NOTHING
+        return NOTHING
     # A group with pending ids is classic already, although no member has joined yet.
-    return Found.EMPTY_CLASSIC if classic.state is EMPTY else Found.CLASSIC
+    return EMPTY_CLASSIC if classic.state is EMPTY else CLASSIC
 
 
 def classify(wire: ConsumerGroupHeartbeatRequest) -> Ask:
     """Return the column of `GROUP` and of `MEMBERS`."""
     if wire.member_epoch > 0:
-        return Ask.GO_ON
+        return GO_ON
     return {_JOIN: Ask.JOIN, _LEAVE: Ask.LEAVE, _REST: Ask.REST}[wire.member_epoch]
 
 
@@ -256,10 +269,10 @@ GroupAction = Callable[[Turn, Beat], Refused | None]
 # fmt: off
 GROUP: dict[Found, tuple[GroupAction, ...]] = {
     #                     JOIN     GO_ON           LEAVE           REST
-    Found.NOTHING:       (CREATE,  NO_GROUP,       NO_GROUP,       NO_GROUP),
-    Found.EMPTY_CLASSIC: (CONVERT, OTHER_PROTOCOL, OTHER_PROTOCOL, OTHER_PROTOCOL),
-    Found.CLASSIC:       (UPGRADE, OTHER_PROTOCOL, OTHER_PROTOCOL, OTHER_PROTOCOL),
-    Found.CONSUMER:      (SERVE,   SERVE,          SERVE,          SERVE),
+    NOTHING:       (CREATE,  NO_GROUP,       NO_GROUP,       NO_GROUP),
+    EMPTY_CLASSIC: (CONVERT, OTHER_PROTOCOL, OTHER_PROTOCOL, OTHER_PROTOCOL),
+    CLASSIC:       (UPGRADE, OTHER_PROTOCOL, OTHER_PROTOCOL, OTHER_PROTOCOL),
+    CONSUMER:      (SERVE,   SERVE,          SERVE,          SERVE),
 }
 # fmt: on
 
@@ -268,14 +281,14 @@ def who(group: ConsumerGroup, beat: Beat) -> Who:
     """Return the row of `MEMBERS`."""
     member_id, instance_id = beat.wire.member_id, beat.wire.instance_id
     if instance_id is None:
-        return Who.MEMBER if member_id in group.members else Who.STRANGER
+        return MEMBER if member_id in group.members else STRANGER
     holder = group.static.get(instance_id)
     if holder is None:
-        return Who.NEW_INSTANCE
+        return NEW_INSTANCE
     if holder == member_id:
-        return Who.MEMBER
+        return MEMBER
     member = group.members[holder]
-    return Who.SUCCESSOR if member.epoch == LEFT_STATIC or member.is_classic else Who.RIVAL
+    return SUCCESSOR if member.epoch == LEFT_STATIC or member.is_classic else RIVAL
 
 
 def ADMIT(turn: Turn, beat: Beat, group: ConsumerGroup) -> Refused | None:
@@ -359,11 +372,11 @@ MemberAction = Callable[[Turn, Beat, ConsumerGroup], Refused | None]
 # fmt: off
 MEMBERS: dict[Who, tuple[MemberAction, ...]] = {
     #                  JOIN       GO_ON    LEAVE    REST
-    Who.STRANGER:     (ADMIT,     UNKNOWN, UNKNOWN, UNKNOWN),
-    Who.MEMBER:       (RETURN,    BEAT,    REMOVE,  SET_ASIDE),
-    Who.NEW_INSTANCE: (ADMIT,     UNKNOWN, UNKNOWN, UNKNOWN),
-    Who.SUCCESSOR:    (TAKE_OVER, FENCED,  FENCED,  FENCED),
-    Who.RIVAL:        (IN_USE,    FENCED,  FENCED,  FENCED),
+    STRANGER:     (ADMIT,     UNKNOWN, UNKNOWN, UNKNOWN),
+    MEMBER:       (RETURN,    BEAT,    REMOVE,  SET_ASIDE),
+    NEW_INSTANCE: (ADMIT,     UNKNOWN, UNKNOWN, UNKNOWN),
+    SUCCESSOR:    (TAKE_OVER, FENCED,  FENCED,  FENCED),
+    RIVAL:        (IN_USE,    FENCED,  FENCED,  FENCED),
 }
 # fmt: on
 

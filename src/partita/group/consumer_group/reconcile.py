@@ -27,6 +27,9 @@ class Reported(IntEnum):
     """The report contains none of the partitions to revoke."""
 
 
+NOTHING_NEW, STILL_HELD, GIVEN_UP = Reported
+
+
 class Reconciling(NamedTuple):
     """One member being reconciled."""
 
@@ -49,10 +52,10 @@ def reconcile(asked: Reconciling) -> ConsumerMember | None:
 def classify(asked: Reconciling) -> Reported:
     """Return the column of `RECONCILE`."""
     if asked.owned is None:
-        return Reported.NOTHING_NEW
+        return NOTHING_NEW
     # Outside UNREVOKED the question is only whether it reports anything.
     held = asked.member.revoking if asked.member.state is UNREVOKED else asked.owned
-    return Reported.STILL_HELD if any(partition in held for partition in asked.owned) else Reported.GIVEN_UP
+    return STILL_HELD if any(partition in held for partition in asked.owned) else GIVEN_UP
 
 
 def ADVANCE(asked: Reconciling) -> ConsumerMember | None:

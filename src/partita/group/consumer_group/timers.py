@@ -5,7 +5,8 @@
 
 from __future__ import annotations
 
-from partita.group.records.consumer_group import ConsumerMember, MemberState
+from partita.group.consumer_group.reconcile import UNREVOKED
+from partita.group.records.consumer_group import ConsumerMember
 from partita.group.state.turn import Turn
 
 SESSION_TIMEOUT, HEARTBEAT_INTERVAL = "consumer.session.timeout.ms", "consumer.heartbeat.interval.ms"
@@ -40,7 +41,7 @@ def follow_state(turn: Turn, group_id: str, member: ConsumerMember) -> None:
     if member.classic is None:
         timers.joins.pop(member.member_id, None)
         timers.syncs.pop(member.member_id, None)
-    turn.time_revocation(timers, member, is_due=member.state is MemberState.UNREVOKED_PARTITIONS)
+    turn.time_revocation(timers, member, is_due=member.state is UNREVOKED)
 
 
 def expect_join(turn: Turn, group_id: str, member: ConsumerMember) -> None:

@@ -26,7 +26,7 @@ from partita.group.state.model import COMPLETING, EMPTY, PREPARING, STABLE, Grou
 from partita.group.state.shard import ShardState
 from partita.group.state.turn import Turn
 from partita.group.steps import finished
-from partita.protocol.error_codes import ErrorCode
+from partita.protocol.error_codes import NONE, ErrorCode
 from partita.protocol.messages.offset_commit import (
     OffsetCommitRequest,
     OffsetCommitResponse,
@@ -47,6 +47,9 @@ class CommitCase(IntEnum):
     """A member or instance id, but no generation."""
     MEMBER = 2
     """A generation."""
+
+
+OFFSETS_ONLY, NAMED, MEMBER = CommitCase
 
 
 class Commit:
@@ -146,8 +149,8 @@ COMMIT_GUARDS: Guards[Commit] = ((group_is_dead, ErrorCode.COORDINATOR_NOT_AVAIL
 def classify(generation: int, member_id: str, instance_id: str | None) -> CommitCase:
     """Return the column of `COMMIT` and of the table of transactional commits."""
     if generation >= 0:
-        return CommitCase.MEMBER
-    return CommitCase.NAMED if member_id or instance_id is not None else CommitCase.OFFSETS_ONLY
+        return MEMBER
+    return NAMED if member_id or instance_id is not None else OFFSETS_ONLY
 
 
 def UNKNOWN(turn: Turn, commit: Commit) -> None:
@@ -176,13 +179,13 @@ def STORE(turn: Turn, commit: Commit) -> None:
 def IDENTIFY(turn: Turn, commit: Commit) -> None:
     """Store for a member of the current generation; the member guards refuse all others."""
     error = first_error(MEMBER_GUARDS, commit)
+    if not error:
+        STORE(turn, commit)
+        return
     if error is ErrorCode.FENCED_INSTANCE_ID:
         twin = (commit.group.group_id, commit.member_id, commit.instance_id, commit.request.client_id)
         turn.out.note(MemberRefused(*twin, error.name, "", turn.now.wall_ms))
-    if error:
-        turn.refuse(commit.token, commit.request, error)
-    else:
-        STORE(turn, commit)
+    turn.refuse(commit.token, commit.request, error)
 
 
 def SYNC_FIRST(turn: Turn, commit: Commit) -> None:
@@ -219,7 +222,7 @@ def stored_offsets(
         for partition in topic.partitions:
             index, metadata = partition.partition_index, partition.committed_metadata or ""
             is_refused = is_too_long(metadata, config.offset_metadata_max_bytes)
-            error = ErrorCode.OFFSET_METADATA_TOO_LARGE if is_refused else ErrorCode.NONE
+            error = ErrorCode.OFFSET_METADATA_TOO_LARGE if is_refused else NONE
             answers.append(OffsetCommitResponsePartition(partition_index=index, error_code=error))
             if not is_refused and size <= config.max_message_bytes:
                 committed = CommittedOffset(
