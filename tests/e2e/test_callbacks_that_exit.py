@@ -269,6 +269,34 @@ def test_what_a_listener_raises_leaves_poll_and_the_consumer_goes_on(filled: Bro
         assert next(iter(consumer.committed([("t", 0)]).values())).offset == 20  # type: ignore[union-attr]
 
 
+@pytest.mark.parametrize("within", ["close", "unsubscribe", "rebalance"])
+@pytest.mark.parametrize("call", ["close", "unsubscribe"])
+@pytest.mark.parametrize("protocol", ["classic", "consumer"])
+def test_a_callback_that_closes_or_unsubscribes_hears_of_its_partitions_once(
+    filled: Broker, protocol: str, call: str, within: str
+) -> None:
+    """The call gives up the partitions, so it called the callback again, which made the call again, and so on."""
+    heard: list[int] = []
+
+    def on_revoked(partitions: list[Any]) -> None:
+        heard.append(len(partitions))
+        getattr(consumer, call)()
+
+    consumer = consumer_of(filled, group_protocol=protocol)
+    consumer.subscribe(["t"], on_revoked=on_revoked)
+    assert read_all(consumer, 20) == list(range(20))
+    if within == "rebalance" and protocol == "classic":
+        consumer.enforce_rebalance()
+        with pytest.raises(IllegalStateError, match="is closed" if call == "close" else "nothing is subscribed"):
+            read_all(consumer, 1000)
+    elif within == "unsubscribe":
+        consumer.unsubscribe()
+    consumer.close()
+    assert heard == [1]
+    with Admin(bootstrap_servers=filled.bootstrap) as admin:
+        assert admin.describe_group("g").members == []
+
+
 @each_kind
 @pytest.mark.parametrize("method", ["assign", "subscription_user_data", "on_assignment"])
 def test_what_an_assignor_raises_leaves_poll_and_the_group_goes_on(

@@ -15,7 +15,7 @@ from typing import Any, TypeAlias
 
 import pytest
 
-from partita import Admin, Broker, Consumer, NewTopic, Producer, RebalanceListener, TopicPartition
+from partita import Admin, Broker, Consumer, NewTopic, OffsetAndMetadata, Producer, RebalanceListener, TopicPartition
 from partita.consumer.errors import IllegalStateError
 from partita.errors import (
     GroupIdNotFoundError,
@@ -33,6 +33,7 @@ from partita.producer.errors import NoMetadataError, ProducerClosedError, Record
 from support.clients.broker import until
 
 T0 = ("t", 0)
+NOTE: Any = "a note where the leader epoch belongs"
 AT_ONCE_SECONDS = 10.0
 """A bound for a busy machine; timeouts that would hide a mistake are of 30 s and more."""
 Mistake: TypeAlias = tuple[Callable[[Any], Any], type[Exception], str]
@@ -184,7 +185,16 @@ WHILE_READING: list[Mistake] = [
     (lambda c: c.end_offsets(T0), TypeError, r"end_offsets takes a list of \(topic, partition\) pairs"),
     (lambda c: c.beginning_offsets("t"), TypeError, r"beginning_offsets takes a list of \(topic, partition\) pairs"),
     (lambda c: c.offsets_for_times([T0]), TypeError, r"from \(topic, partition\) pairs to timestamps in ms, not"),
-    (lambda c: c.offsets_for_times({T0: -1}), ValueError, "timestamps are 0 or more; beginning_offsets and end_offset"),
+    (lambda c: c.offsets_for_times({T0: -1}), ValueError, r"\(beginning_offsets and end_offsets give the ends\) must"),
+    (lambda c: c.offsets_for_times({T0: 0.5}), TypeError, r"a timestamp in ms .* must be a whole number, not 0\.5"),
+    (lambda c: c.offsets_for_times({T0: 2**63}), ValueError, "must be at most 9223372036854775807, not"),
+    (lambda c: c.seek(T0, 2**63), ValueError, "an offset must be at most 9223372036854775807, not"),
+    (lambda c: c.commit({T0: 2**63}), ValueError, "offsets are at most 9223372036854775807"),
+    (lambda c: c.commit({("t", 2**31): 0}), ValueError, "a partition is at most 2147483647, not 2147483648"),
+    (lambda c: c.commit({T0: OffsetAndMetadata(1, NOTE)}), TypeError, "an offset, a leader epoch and text, in this"),
+    (lambda c: c.commit(timeout=float("nan")), ValueError, "a timeout is 0 s or more, not nan"),
+    (lambda c: c.close(None), TypeError, "a timeout is a number of seconds, not None"),
+    (lambda c: c.close(membership="leave"), ValueError, "membership is one of default, leave_group, remain_in_group"),
     (lambda c: c.subscribe(["t"]), IllegalStateError, "which excludes"),
     (lambda c: asyncio.run(c.poll(0)), ValueError, "a coroutine was expected"),
     (lambda c: next(iter(c)).value(), TypeError, "'bytes' object is not callable"),

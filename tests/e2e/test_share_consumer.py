@@ -320,6 +320,19 @@ def test_unreadable_records_are_rejected_if_the_policy_says_so(work: Jobs, polic
 # Wrong uses
 
 
+def test_a_record_of_another_member_is_refused_and_stays_with_it(work: Jobs) -> None:
+    work.put(0)
+    mine, other = work.consumer(), work.consumer()
+    (record,) = take(mine, 1)
+    with pytest.raises(IllegalStateError, match=r"record 0 of .* is held by another share consumer"):
+        other.acknowledge(record, "reject")
+    with pytest.raises(IllegalStateError, match="is held by another share consumer"):
+        other.keep([record])
+    record.accept()
+    assert set(mine.commit_sync().values()) == {None}
+    eventually(lambda: work.lag() == 0)
+
+
 @pytest.mark.case("SG-P01", "SG-P03")
 def test_wrong_uses_say_what_to_do(work: Jobs) -> None:
     work.put(1)
@@ -334,6 +347,8 @@ def test_wrong_uses_say_what_to_do(work: Jobs) -> None:
         implicit.acknowledge(record, "done")  # type: ignore[arg-type]  # that is the mistake
     with pytest.raises(TypeError, match="a batch with the columns topic, partition and offset is expected, not 7"):
         work.consumer().acknowledge(7)
+    with pytest.raises(TypeError, match="max_records must be a whole number, not '5'"):
+        implicit.poll(max_records="5")  # type: ignore[arg-type]  # that is the mistake
     with pytest.raises(TypeError, match="classes of exceptions such as ValueError"):
         record.rejecting()
     with pytest.raises(TypeError, match="takes a function of offsets and error"):

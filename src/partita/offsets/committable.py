@@ -11,6 +11,7 @@ from typing import Protocol, TypeAlias, TypeVar, runtime_checkable
 from partita.offsets.topic_partition import OffsetAndMetadata, TopicPartition
 
 T = TypeVar("T")
+OFFSET_MAX, PARTITION_MAX = 2**63 - 1, 2**31 - 1
 
 
 @runtime_checkable
@@ -67,8 +68,11 @@ def offsets(given: Committable | None) -> dict[TopicPartition, OffsetAndMetadata
     for tp, at in wanted.items():
         if isinstance(at.offset, bool) or not isinstance(at.offset, int):
             raise TypeError(f"the offset to commit for {tp} must be a whole number, not {at.offset!r}")
-        if at.offset < 0:
-            raise ValueError(f"cannot commit offset {at.offset} for {tp}; offsets are 0 or more")
+        if not 0 <= at.offset <= OFFSET_MAX:
+            bound = f"at most {OFFSET_MAX}" if at.offset > 0 else "0 or more"
+            raise ValueError(f"cannot commit offset {at.offset} for {tp}; offsets are {bound}")
+        if not isinstance(at.leader_epoch, int) or not isinstance(at.metadata, str):
+            raise TypeError(f"OffsetAndMetadata takes an offset, a leader epoch and text, in this order, not {at!r}")
     return wanted
 
 
@@ -79,8 +83,9 @@ def partition(given: tuple[str, int], call: str) -> TopicPartition:
     topic, index = given
     if not isinstance(topic, str) or not topic.strip():
         raise ValueError(f"topic names must be text that is not blank, not {topic!r}")
-    if index < 0:
-        raise ValueError(f"a partition is 0 or more, not {index} (of {topic})")
+    if not 0 <= index <= PARTITION_MAX:
+        bound = f"at most {PARTITION_MAX}" if index > 0 else "0 or more"
+        raise ValueError(f"a partition is {bound}, not {index} (of {topic})")
     return TopicPartition(topic, index)
 
 

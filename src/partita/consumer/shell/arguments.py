@@ -10,7 +10,7 @@ from typing import Any
 from partita.consumer.listener import ASSIGNED, LOST, REVOKED, AnyListener
 from partita.consumer.records import ConsumerRecord, ConsumerRecords
 from partita.consumer.subscription import SubscriptionPattern
-from partita.offsets.committable import is_pair, partition
+from partita.offsets.committable import OFFSET_MAX, is_pair, partition
 from partita.offsets.topic_partition import TopicPartition
 
 Partitions = Iterable[tuple[str, int]]
@@ -54,6 +54,8 @@ def whole_number(given: int, what: str) -> int:
         raise TypeError(f"{what} must be a whole number, not {given!r}")
     if given < 0:
         raise ValueError(f"{what} must be 0 or more, not {given}")
+    if given > OFFSET_MAX:
+        raise ValueError(f"{what} must be at most {OFFSET_MAX}, not {given}")
     return given
 
 

@@ -245,8 +245,8 @@ class AsyncConsumer(ConsumerCalls[K, V]):
     ) -> dict[TopicPartition, OffsetAndTimestamp | None]:
         """For each partition the first offset whose timestamp is at least this one, in ms; None if there is none."""
         wanted = committable.by_partition(timestamps, "offsets_for_times", "timestamps in ms")
-        if any(timestamp < 0 for timestamp in wanted.values()):
-            raise ValueError("timestamps are 0 or more; beginning_offsets and end_offsets give the ends")
+        for timestamp in wanted.values():
+            arguments.whole_number(timestamp, "a timestamp in ms (beginning_offsets and end_offsets give the ends)")
         return await self._look_up(wanted, timeout)
 
     async def beginning_offsets(
@@ -311,8 +311,6 @@ class AsyncConsumer(ConsumerCalls[K, V]):
         self, timeout: float = 30.0, *, membership: Literal["default", "leave_group", "remain_in_group"] = "default"
     ) -> None:
         """Commit if auto-commit is on, leave the group and close, within the timeout. A second call has no effect."""
-        if timeout < 0:
-            raise ValueError(f"a timeout is 0 s or more, not {timeout}")
         await closing.close_consumer(self._driver, self._delivery, timeout, membership)
 
 

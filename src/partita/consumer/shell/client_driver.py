@@ -36,6 +36,7 @@ from partita.wording import Note
 
 PASSED_OVER = (Exception, GeneratorExit)
 """Errors that do no harm in callbacks. SystemExit and KeyboardInterrupt end the program, in whose thread they run."""
+_CLOSED = "the consumer is closed"
 E = TypeVar("E", bound=BaseException | None)
 C = TypeVar("C", bound=ClientCore)
 LOG = logging.getLogger("partita.consumer")
@@ -104,7 +105,7 @@ class ClientDriver(Generic[C]):
                 "make a new consumer in the child"
             )
         if self.is_closed:
-            raise IllegalStateError("the consumer is closed")
+            raise IllegalStateError(_CLOSED)
         if self.io.has_ended:
             self.check()
         self.calls += 1
@@ -160,7 +161,9 @@ class ClientDriver(Generic[C]):
         return self._wakeup and not self._wakeups_off
 
     def check(self) -> None:
-        """Raise errors that cannot wait: a dead I/O thread, a wakeup, brokers that refuse us."""
+        """Raise errors that cannot wait: closed in a callback, a dead I/O thread, a wakeup, brokers that refuse us."""
+        if self.is_closed:
+            raise IllegalStateError(_CLOSED)
         if self.io.failure is not None:
             raise self.io.failure
         if self.is_woken:
@@ -193,11 +196,7 @@ class ClientDriver(Generic[C]):
         """When a call that may take `timeout` seconds has to end; None stands for default_api_timeout_ms."""
         if timeout is None:
             return self.now().mono_ms + int(self.config.values["default_api_timeout_ms"])
-        if isinstance(timeout, bool) or not isinstance(timeout, int | float):
-            raise TypeError(f"a timeout is a number of seconds, not {timeout!r}")
-        if timeout < 0:
-            raise ValueError(f"a timeout is 0 s or more, not {timeout}")
-        return self.now().mono_ms + min(int(timeout * 1000), 1 << 40)
+        return self.now().mono_ms + milliseconds(timeout)
 
     async def until(self, is_done: Callable[[], bool], deadline_ms: int) -> bool:
         """Wait until `is_done`; false at the deadline. Outages are logged meanwhile, not by the next poll."""
@@ -280,6 +279,15 @@ class ClientDriver(Generic[C]):
                 self.on_note(note)
             except PASSED_OVER:
                 LOG.exception("on_note's callback raised")
+
+
+def milliseconds(timeout: float) -> int:
+    """A timeout in seconds, which may be without end, in ms. Raises TypeError and ValueError."""
+    if isinstance(timeout, bool) or not isinstance(timeout, int | float):
+        raise TypeError(f"a timeout is a number of seconds, not {timeout!r}")
+    if not timeout >= 0:  # not a number is not less, either
+        raise ValueError(f"a timeout is 0 s or more, not {timeout}")
+    return int(min(timeout * 1000, 1 << 40))
 
 
 def _abandon(io: IoThread, client_id: str) -> None:

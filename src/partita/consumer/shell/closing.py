@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from partita.consumer.errors import ApiTimeoutError, WakeupError
 from partita.consumer.group.commits import Kind
 from partita.consumer.request import Request
-from partita.consumer.shell.client_driver import LEAVING, LOG
+from partita.consumer.shell.client_driver import LEAVING, LOG, milliseconds
 from partita.consumer.shell.driver import ConsumerDriver
 from partita.consumer.shell.waiting import AsyncWaiter, BlockingWaiter, run_blocking
 from partita.net.at_exit import CONSUMERS, at_exit
@@ -21,6 +21,7 @@ from partita.net.at_exit import CONSUMERS, at_exit
 _PATIENCE_MS, _OUTAGE_PATIENCE_MS, _LOOK_AGAIN_MS = 3_000, 1_000, 250
 _EXIT_SECONDS = 5.0
 """Time that the end of the interpreter waits for unclosed consumers."""
+_MEMBERSHIPS = ("default", "leave_group", "remain_in_group")
 _SESSIONS_MS = 200
 """Time that closing waits for the ends of fetch sessions."""
 
@@ -58,6 +59,9 @@ async def close_consumer(driver: ConsumerDriver, delivery: Delivery, timeout: fl
 
     Cancelled or interrupted it leaves the group without waiting for anything.
     """
+    timeout_ms = milliseconds(timeout)
+    if membership not in _MEMBERSHIPS:
+        raise ValueError(f"membership is one of {', '.join(_MEMBERSHIPS)}, not {membership!r}")
     if driver.is_forked:
         driver.is_closed = True
     if driver.io.has_ended:
@@ -71,7 +75,7 @@ async def close_consumer(driver: ConsumerDriver, delivery: Delivery, timeout: fl
     with driver.owned(exclusive=True):
         held_back: list[BaseException] = []
         request_timeout_ms: int = driver.config.request_timeout_ms
-        deadline_ms = driver.now().mono_ms + min(int(timeout * 1000), request_timeout_ms)
+        deadline_ms = driver.now().mono_ms + min(timeout_ms, request_timeout_ms)
         patience = _Patience(driver, deadline_ms)
         driver.ignore_wakeups()
         has_left = False
@@ -79,6 +83,8 @@ async def close_consumer(driver: ConsumerDriver, delivery: Delivery, timeout: fl
             await driver.waiter.callbacks_ended(timeout)
             await _commit(driver, patience)
             leaving = await _leave(driver, membership, held_back)
+            if driver.is_closed:  # by the callback that heard of the end
+                return
             ending = _end_sessions(driver)
             await patience.until(lambda: not driver.io.in_flight & leaving)
             has_left = True
@@ -92,8 +98,9 @@ async def close_consumer(driver: ConsumerDriver, delivery: Delivery, timeout: fl
             if not has_left:
                 driver.io.abandon("the consumer was closed in a hurry")
             thread = driver.stop()
-            driver.is_closed = True
-            driver.interceptors.close()
+            if not driver.is_closed:
+                driver.is_closed = True
+                driver.interceptors.close()
     await driver.waiter.offload(delivery.close)
     await driver.waiter.joined(thread)
     if held_back:

@@ -158,7 +158,7 @@ class Delivery:
         """Refuse a timeout that is no number; warn once if it looks like milliseconds (issue 11.8)."""
         if isinstance(timeout, bool) or not isinstance(timeout, int | float):
             raise TypeError(f"poll takes a number of seconds, not {timeout!r}; poll() returns what is there at once")
-        if timeout >= _LOOKS_LIKE_MS and not self._has_warned:
+        if _LOOKS_LIKE_MS <= timeout < float("inf") and not self._has_warned:
             self._has_warned = True
             told = "%s: poll(%s) waits up to %s seconds; the time is in seconds, not milliseconds"
             LOG.warning(told, self._driver.config.client_id, timeout, timeout)

@@ -6,6 +6,7 @@ import asyncio
 import logging
 import random
 from collections.abc import Callable
+from contextvars import ContextVar
 
 from partita.consumer.config import ConsumerConfig
 from partita.consumer.core import ConsumerCore
@@ -87,17 +88,31 @@ class ConsumerDriver(ClientDriver[ConsumerCore]):
             raise error
 
     async def call_listener(self, event: Assigned | Revoked | Lost) -> None:
-        """Call the rebalance listener on the application's thread or task."""
-        if self.listener is None:
+        """Call the rebalance listener on the application's thread or task, but not from inside itself.
+
+        Closing or unsubscribing in a callback gives up the partitions that the callback hears of.
+        """
+        if self.listener is None or _LISTENING.get() is self:
             return
+        listening = _LISTENING.set(self)
+        try:
+            await self._call_listener(self.listener, event)
+        finally:
+            _LISTENING.reset(listening)
+
+    async def _call_listener(self, listener: AnyListener, event: Assigned | Revoked | Lost) -> None:
         partitions = list(event.partitions)
         match event:
             case Assigned():
-                await self.waiter.call(self.listener.on_partitions_assigned, partitions)
+                await self.waiter.call(listener.on_partitions_assigned, partitions)
             case Revoked():
-                await self.waiter.call(self.listener.on_partitions_revoked, partitions)
+                await self.waiter.call(listener.on_partitions_revoked, partitions)
             case Lost():
-                await self.waiter.call(self.listener.on_partitions_lost, partitions)
+                await self.waiter.call(listener.on_partitions_lost, partitions)
+
+
+_LISTENING: ContextVar[ConsumerDriver | None] = ContextVar("partita_consumer_listening", default=None)
+"""The consumer whose rebalance listener runs in this thread or task."""
 
 
 def _log_raised(text: str) -> None:

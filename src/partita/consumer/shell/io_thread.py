@@ -81,7 +81,7 @@ class IoThread:
 
     def step(self) -> None:
         """Let the core decide now; the I/O thread does what it asks."""
-        if self.has_ended:
+        if self._is_over:
             return
         now = self.clock.now()
         poll = self.core.poll(now)
@@ -94,7 +94,7 @@ class IoThread:
     def submit(self, requests: Iterable[Request]) -> None:
         """Send these besides the core's requests."""
         some = list(requests)
-        if some and not self.has_ended:
+        if some and not self._is_over:
             self.in_flight.update(some)
             self._running_loop().call_soon_threadsafe(self._carry_out, some, [], self._armed_ms)
 

@@ -126,6 +126,8 @@ class ShareCalls(Generic[K, V]):
 
     def _held(self, record: ShareRecord[Any, Any] | tuple[str, int, int]) -> Any:
         if isinstance(record, ShareRecord):
+            if record._acknowledging is not self._acknowledging:
+                raise IllegalStateError(f"{record._hold} is held by another share consumer; acknowledge it there")
             return record._hold
         if len(record) != 3:
             raise TypeError(f"a record of this consumer or (topic, partition, offset) is expected, not {record!r}")

@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import TYPE_CHECKING, Any, Self, Unpack
 
 from partita.consumer.records import K, V
+from partita.consumer.shell import arguments
 from partita.consumer.shell.sharing import closing
 from partita.consumer.shell.sharing.calls import Config, ShareCalls, checked, driver_of, not_while_pooled
 from partita.consumer.shell.sharing.records import ShareRecord, ShareRecords
@@ -56,7 +57,9 @@ class AsyncShareConsumer(ShareCalls[K, V]):
     async def poll(self, timeout: float = 0.0, *, max_records: int | None = None) -> ShareRecords[K, V]:
         """Records, as soon as there are some; empty at the timeout."""
         not_while_pooled(self._delivery)
-        most = self._driver.config.max_poll_records if max_records is None else max(1, max_records)
+        most = self._driver.config.max_poll_records
+        if max_records is not None:
+            most = max(1, arguments.whole_number(max_records, "max_records"))
         found: dict[TopicPartition, list[ShareRecord[Any, Any]]] = {}
         for record in await self._delivery.poll(timeout, most):
             found.setdefault(TopicPartition(record.topic, record.partition), []).append(record)
@@ -126,6 +129,4 @@ class AsyncShareConsumer(ShareCalls[K, V]):
 
     async def close(self, timeout: float = 30.0) -> None:
         """Send what was acknowledged, release the rest, leave the group. A second call has no effect."""
-        if timeout < 0:
-            raise ValueError(f"a timeout is 0 s or more, not {timeout}")
         await closing.close_share_consumer(self._driver, self._acknowledging, timeout)

@@ -10,7 +10,7 @@ import warnings
 import weakref
 
 from partita.consumer.sharing.core import ShareCore
-from partita.consumer.shell.client_driver import LEAVING, LOG, ClientDriver
+from partita.consumer.shell.client_driver import LEAVING, LOG, ClientDriver, milliseconds
 from partita.consumer.shell.sharing.acknowledging import Acknowledging
 from partita.consumer.shell.waiting import BlockingWaiter, run_blocking
 from partita.net.at_exit import SHARE_CONSUMERS, at_exit
@@ -22,6 +22,7 @@ CLOSED = "the share consumer is being closed"
 
 async def close_share_consumer(driver: ClientDriver[ShareCore], acknowledging: Acknowledging, timeout: float) -> None:
     """Send what was acknowledged, release the rest, leave; all within the timeout. Cancelled, it does not wait."""
+    timeout_ms = milliseconds(timeout)
     if driver.is_closed or driver.is_forked or driver.io.has_ended:
         driver.stop()
         driver.is_closed = True
@@ -29,8 +30,8 @@ async def close_share_consumer(driver: ClientDriver[ShareCore], acknowledging: A
         return
     core, thread = driver.core, None
     with driver.owned(exclusive=True):
-        patience_ms = _OUTAGE_PATIENCE_MS if core.outage.is_on else int(timeout * 1000)
-        deadline_ms = driver.now().mono_ms + min(patience_ms, int(timeout * 1000), driver.config.request_timeout_ms)
+        patience_ms = _OUTAGE_PATIENCE_MS if core.outage.is_on else timeout_ms
+        deadline_ms = driver.now().mono_ms + min(patience_ms, timeout_ms, driver.config.request_timeout_ms)
         driver.ignore_wakeups()
         try:
             with driver.io.lock:
