@@ -29,6 +29,9 @@ REQUIRED: Value = object()
 """Default of an option that the user has to give."""
 
 _DURATION = re.compile(r"P(?:(\d+)D)?(?:T(?=\d)(?:(\d+)H)?(?:(\d+)M)?(?:(\d+(?:\.\d{1,9})?)S)?)?")
+_SENT = ("client_id", "client_rack", "group_id", "transactional_id")
+"""Options whose text is sent to brokers."""
+_SHOWN, _TEXT_BYTES_MAX = 40, 32_767
 _TRUE_OR_FALSE = {"true": True, "false": False}
 
 
@@ -168,13 +171,24 @@ def _convert(option: Option, value: object) -> Value:
                 value = str(value)
             if not isinstance(value, str):
                 raise ConfigError(f"{option.name} must be a string, not {value!r}")
-            return value.strip()
+            return _to_text(option, value.strip())
         case "secret":
             if isinstance(value, Secret):
                 return value
             if not isinstance(value, str):
                 raise ConfigError(f"{option.name} must be a string, not a value of type {type(value).__name__}")
             return Secret(value)
+
+
+def _to_text(option: Option, text: str) -> str:
+    if option.name in _SENT:  # a path may hold what is no text
+        try:
+            size = len(text.encode())
+        except UnicodeEncodeError:
+            raise ConfigError(f"{option.name} is no text that can be sent: {text[:_SHOWN]!r}") from None
+        if size > _TEXT_BYTES_MAX:
+            raise ConfigError(f"{option.name} takes {size} bytes; at most {_TEXT_BYTES_MAX} can be sent")
+    return text
 
 
 def _to_bool(option: Option, value: object) -> bool:

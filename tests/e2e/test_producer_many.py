@@ -240,6 +240,10 @@ WRONG: list[tuple[Any, str]] = [
     (lambda p: p.send_table("t", pa.table({"value": ["v"], "topic": ["t"]})), "the table has value, topic"),
     (lambda p: p.send_table("t", pa.table({"value": ["v"], "partition": [-2]})), "negative partition -2"),
     (
+        lambda p: p.send_table("t", pa.table({"value": ["v"], "headers": [["h"]]})),
+        "headers are lists of structs of key and value, not list<",
+    ),
+    (
         lambda p: p.send_table("t", pa.table({"value": ["v"], "timestamp": pa.nulls(1, pa.int64())})),
         "a row has no timestamp",
     ),
@@ -250,6 +254,24 @@ WRONG: list[tuple[Any, str]] = [
 def test_wrong_arguments_are_named(broker: Broker, call: Any, said: str) -> None:
     with Producer(bootstrap_servers=broker.bootstrap) as producer, pytest.raises((TypeError, ValueError), match=said):
         call(producer)
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [
+        pa.large_list(pa.struct([("key", pa.large_string()), ("value", pa.large_binary())])),
+        pa.map_(pa.string(), pa.binary()),
+        HEADERS,
+    ],
+    ids=str,
+)
+def test_headers_may_be_lists_of_any_kind_or_maps(broker: Broker, kind: pa.DataType) -> None:
+    """Polars and pandas make large lists, whose headers were left out without a word."""
+    column = pa.array([[("h", b"x"), ("i", b"y")], None], kind)
+    with Producer(bootstrap_servers=broker.bootstrap) as producer:
+        sent = producer.send_table("kinds", pa.table({"value": ["v", "w"], "headers": column})).result(60)
+    places = {at(record): record for record in read(broker, "kinds")}
+    assert [places[at(sent[index].result())].headers for index in (0, 1)] == [(("h", b"x"), ("i", b"y")), ()]
 
 
 def test_a_topic_and_a_partition_that_do_not_exist(broker: Broker) -> None:

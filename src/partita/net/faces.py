@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import NoReturn
 
+_ENDLESS_S = 1 << 30
+
 
 def not_pickled(client: object) -> NoReturn:
     """Stands for `__reduce__` in clients. Raises TypeError: connections and threads stay in their process."""
@@ -20,6 +22,21 @@ def one_face_only(client: str) -> str:
         f"this {client} was entered with `async with`; its calls are awaited on the object that this gave. "
         f"Make an Async{client} instead: `async with Async{client}(...) as {client.lower()}:`"
     )
+
+
+def check_seconds(timeout: float) -> float:
+    """A timeout in seconds; one without end becomes some years. Raises TypeError and ValueError."""
+    if isinstance(timeout, bool) or not isinstance(timeout, int | float):
+        raise TypeError(f"a timeout is a number of seconds, not {timeout!r}")
+    if not timeout >= 0:  # what is not a number is not less, either
+        raise ValueError(f"a timeout is 0 s or more, not {timeout}")
+    return min(timeout, _ENDLESS_S)
+
+
+def check_closing(timeout: float | None, without_broker: float) -> None:
+    """Refuse nonsense before anything is closed. Raises TypeError and ValueError."""
+    for seconds in (0 if timeout is None else timeout, without_broker):
+        check_seconds(seconds)
 
 
 class OneFace:

@@ -113,10 +113,26 @@ def cells_of(column: pa.Array) -> Cells:
 
 def encoded_headers(column: pa.Array) -> pa.Array:
     """The headers of each row, encoded, their count in front. A null header key cannot be written."""
+    column = _header_lists(column)
     entries = column.values
     if row_packing.COMPILED and not entries.null_count and not entries.field("key").null_count:
         return headers_at_once(column)
     return headers_by_row(column)
+
+
+def _header_lists(column: pa.Array) -> pa.Array:
+    """The column as lists of structs; maps and other kinds of lists are cast. Raises ValueError for what is neither.
+
+    The offsets of large lists are wider: read as they are, they would say that no row has a header.
+    """
+    kind = column.type
+    entry = None if pa.types.is_map(kind) else getattr(kind, "value_type", None)
+    names = {entry.field(i).name for i in range(len(entry))} if isinstance(entry, pa.StructType) else set()
+    if not ({"key", "value"} <= names or pa.types.is_map(kind) or pa.types.is_null(kind)):
+        raise ValueError(f"headers are lists of structs of key and value, not {kind}")
+    if pa.types.is_list(kind):
+        return column
+    return column.cast(pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())])))
 
 
 def headers_at_once(column: pa.Array) -> pa.Array:

@@ -30,6 +30,7 @@ from partita.consumer.shell.waiting import Waiter
 from partita.errors import InvalidGroupIdError, MissingRightError
 from partita.net import broker_news
 from partita.net.config import ClientConfig, parse_servers
+from partita.net.faces import check_seconds
 from partita.now import Clock, Now
 from partita.system_clock import SystemClock
 from partita.wording import Note
@@ -283,11 +284,7 @@ class ClientDriver(Generic[C]):
 
 def milliseconds(timeout: float) -> int:
     """A timeout in seconds, which may be without end, in ms. Raises TypeError and ValueError."""
-    if isinstance(timeout, bool) or not isinstance(timeout, int | float):
-        raise TypeError(f"a timeout is a number of seconds, not {timeout!r}")
-    if not timeout >= 0:  # not a number is not less, either
-        raise ValueError(f"a timeout is 0 s or more, not {timeout}")
-    return int(min(timeout * 1000, 1 << 40))
+    return int(check_seconds(timeout) * 1000)
 
 
 def _abandon(io: IoThread, client_id: str) -> None:

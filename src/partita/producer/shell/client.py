@@ -20,7 +20,7 @@ from concurrent.futures import CancelledError
 from typing import TYPE_CHECKING, Any, Self, Unpack
 
 from partita.net.at_exit import PRODUCERS, at_exit
-from partita.net.faces import OneFace, not_pickled
+from partita.net.faces import OneFace, check_closing, check_seconds, not_pickled
 from partita.net.loop_thread import LoopThread
 from partita.offsets import committable
 from partita.offsets.committable import Committable
@@ -310,6 +310,7 @@ class AsyncProducer(ProducerCalls):
 
     async def partitions_for(self, topic: str) -> list[int]:
         """The partition numbers of a topic; it is created if the broker creates topics by itself, else empty."""
+        check_topic(topic)
         topics = await self._driver.cluster.topics([topic], create=True)
         return [p.partition for p in topics[topic].partitions] if topic in topics else []
 
@@ -450,9 +451,8 @@ class Producer(ProducerCalls):
 
     def flush(self, timeout: float | None = None) -> None:
         """Send everything now and wait until all of it is delivered or has failed. TimeoutError after `timeout` s."""
-        if timeout is not None and not isinstance(timeout, int | float):
-            raise TypeError(f"a timeout is a number of seconds, not {timeout!r}")
-        self._loop_thread().run(self._producer.flush(), timeout)
+        limit = None if timeout is None else check_seconds(timeout)
+        self._loop_thread().run(self._producer.flush(), limit)
 
     # Transactions
 
@@ -494,6 +494,7 @@ class Producer(ProducerCalls):
     ) -> None:
         """Flush, fail the rest, disconnect, as `AsyncProducer.close` does. Raises UndeliveredError."""
         self._face.check_blocking()
+        check_closing(timeout, without_broker)
         with self._lock:
             self._is_closed = True
             thread, self._thread = self._thread, None

@@ -21,6 +21,7 @@ from partita.net.cluster import Cluster
 from partita.net.config import ClientConfig
 from partita.net.connection import Connection
 from partita.net.errors import Disconnected, NoAnswerYet, words_of
+from partita.net.faces import check_closing
 from partita.net.loop_thread import AFTER_FORK, is_ours
 from partita.producer.batch import Failure
 from partita.producer.bulk import RowsIn
@@ -461,6 +462,7 @@ class ProducerDriver:
 
         A transaction that is open is aborted instead. Raises UndeliveredError. Calling it again has no effect.
         """
+        check_closing(timeout, without_broker)
         if self.loop is None or self.core.is_closed:
             self.complain()
             return

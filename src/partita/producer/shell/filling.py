@@ -43,7 +43,8 @@ def check_many(topic: str, many: Many) -> None:
     check_topic(topic)
     for name in ("values", "keys", "headers", "timestamps"):
         given = getattr(many, name)
-        if isinstance(given, str | bytes | bytearray) or not isinstance(given, Iterable | None):
+        is_left_out = given is None and name != "values"
+        if isinstance(given, str | bytes | bytearray) or not (is_left_out or isinstance(given, Iterable)):
             raise TypeError(f"{name} must be a list or another iterable with one for each record, not {given!r}")
     if many.partition is not None:
         check_number(many.partition, "partition", "a whole number", PARTITION_MAX)
@@ -51,6 +52,7 @@ def check_many(topic: str, many: Many) -> None:
 
 async def know(driver: ProducerDriver, topic: str) -> None:
     """Wait until the topic's partitions are known, at most max.block.ms; it may be created. Raises why they are not."""
+    check_topic(topic)
     config, view = driver.config, driver.core.view
     loop = asyncio.get_running_loop()
     until = loop.time() + config.max_block_ms / 1000

@@ -7,6 +7,7 @@ from array import array
 from collections.abc import Callable, Generator
 from typing import Any, Generic, TypeVar, cast
 
+from partita.net.faces import check_seconds
 from partita.producer.batch import Batch, RecordMetadata, after
 from partita.producer.delivery import Delivery
 from partita.producer.errors import ProducerClosedError, PurgedError, UndeliveredError
@@ -40,6 +41,7 @@ class Outcome(Generic[R]):
         return self.result(0)
 
     def _wait(self, timeout: float | None) -> None:
+        limit = None if timeout is None else check_seconds(timeout)
         if self.done():
             return
         if self.owner.loop is not None and self.owner.loop.is_closed():
@@ -49,7 +51,7 @@ class Outcome(Generic[R]):
         if self.owner.is_forked:
             raise ProducerClosedError(self.owner.core.closed_because)
         with self.owner.changed:
-            if not self.owner.changed.wait_for(self.done, timeout):
+            if not self.owner.changed.wait_for(self.done, limit):
                 raise TimeoutError(f"not delivered after {timeout} s")
 
 
@@ -83,6 +85,8 @@ class DeliveryFuture(Delivery, Outcome[RecordMetadata]):
         Its errors are logged, SystemExit included; called at once, in your own thread, it may end the program. After
         the call a failure counts as noticed.
         """
+        if not callable(call):
+            raise TypeError(f"add_done_callback takes a function of the future, not {call!r}")
 
         def tell() -> None:
             self._hear()
