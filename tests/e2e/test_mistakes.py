@@ -16,6 +16,7 @@ from typing import Any, TypeAlias
 import pytest
 
 from partita import Admin, Broker, Consumer, NewTopic, OffsetAndMetadata, Producer, RebalanceListener, TopicPartition
+from partita.admin import ScramUser
 from partita.consumer.errors import IllegalStateError
 from partita.errors import (
     GroupIdNotFoundError,
@@ -414,6 +415,13 @@ ADMIN: list[Mistake] = [
     (lambda a: a.describe_topics("zz"), UnknownTopicOrPartitionError, "topic 'zz': this broker knows no such topic"),
     (lambda a: a.create_partitions("t", 1), InvalidPartitionsError, r"currently has 2 partition\(s\); 1 would not be "),
     (lambda a: a.group_lag("zz"), GroupIdNotFoundError, "there is no group 'zz'"),
+    (lambda a: a.create_topic("n", "3"), ValueError, "a number of CreateTopicsRequest cannot be sent"),
+    (lambda a: a.describe_configs("topics", "t"), ValueError, "kind is one of topic, broker, group, not 'topics'"),
+    (lambda a: a.alter_configs("topics", "t", {}), ValueError, "kind is one of topic, broker, group, not 'topics'"),
+    (lambda a: a.list_offsets({T0: "latest"}, isolation_level="committed"), ValueError, "isolation_level is read_unc"),
+    (lambda a: a.alter_group_offsets("g", {T0: -1}), ValueError, "cannot commit offset -1 for t-0"),
+    (lambda a: a.wait_for_topics(["t"], timeout="1"), TypeError, "a timeout is a number of seconds, not '1'"),
+    (lambda a: a.plan_reset("g", "earliest"), TypeError, r"made by Target, such as Target\.earliest\(\), and not"),
 ]  # fmt: skip
 
 
@@ -423,6 +431,18 @@ def test_a_wrong_call_of_the_admin_client(
 ) -> None:
     with Admin(bootstrap_servers=broker.bootstrap) as admin:
         expect(lambda: do(admin), error, told)
+
+
+def test_a_single_name_is_no_list_of_letters(broker: Broker) -> None:
+    with Admin(bootstrap_servers=broker.bootstrap) as admin:
+        admin.alter_configs("topic", "t", {"retention.ms": 5})
+        assert [one.value for one in admin.describe_configs("topic", "t", "retention.ms")] == ["5"]
+        admin.alter_configs("topic", "t", delete="retention.ms")
+        assert [one.is_default for one in admin.describe_configs("topic", "t", "retention.ms")] == [True]
+        admin.alter_group_offsets("named", {T0: 1})
+        assert [one.group_id for one in admin.list_groups(states="Empty", types="classic")] == ["named"]
+        admin.alter_scram_users({"alice": ScramUser("secret of alice")})
+        assert [one.user for one in admin.describe_scram_users("alice")] == ["alice"]
 
 
 def test_an_admin_client_of_a_wrong_host_says_where_it_tried() -> None:

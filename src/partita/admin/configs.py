@@ -8,7 +8,7 @@ from typing import Literal, TypeAlias
 from partita.admin.asking import Connected
 from partita.admin.missing_rights import needs
 from partita.admin.results import ConfigEntry, ConfigResource
-from partita.admin.topics import as_text
+from partita.admin.topics import as_text, names_of
 from partita.errors import error_for
 from partita.protocol.messages.describe_configs import (
     DescribeConfigsRequest,
@@ -49,9 +49,9 @@ async def describe_configs(
     request = DescribeConfigsRequest(
         resources=[
             DescribeConfigsResource(
-                resource_type=RESOURCE_TYPES[kind],
+                resource_type=_type_of(kind),
                 resource_name=name,
-                configuration_keys=None if names is None else list(names),
+                configuration_keys=None if names is None else names_of(names),
             )
         ],
         include_documentation=documentation,
@@ -97,12 +97,13 @@ async def alter_configs(
 
     Options not named stay as they are. Raises InvalidConfigError; with `validate_only` nothing else happens.
     """
+    removed = dict.fromkeys(names_of(delete))
     changes = [
         AlterableConfig(name=key, config_operation=operation, value=as_text(value))
-        for operation, values in enumerate((set_to, dict.fromkeys(delete), append, subtract))  # by Kafka's numbers
+        for operation, values in enumerate((set_to, removed, append, subtract))  # by Kafka's numbers
         for key, value in (values or {}).items()
     ]
-    resource = AlterConfigsResource(resource_type=RESOURCE_TYPES[kind], resource_name=name, configs=changes)
+    resource = AlterConfigsResource(resource_type=_type_of(kind), resource_name=name, configs=changes)
     request = IncrementalAlterConfigsRequest(resources=[resource], validate_only=validate_only)
 
     async def once() -> None:
@@ -117,7 +118,7 @@ async def alter_configs(
 @needs(cluster="DESCRIBE_CONFIGS")
 async def list_config_resources(self: Connected, kinds: Iterable[str] | None = None) -> list[ConfigResource]:
     """Resources with options: of kinds "topic", "broker", "broker_logger", "client_metrics", "group", or of all."""
-    wanted = [_number(kind) for kind in ([] if kinds is None else dict.fromkeys(kinds))]
+    wanted = [_number(kind) for kind in ([] if kinds is None else names_of(kinds))]
     request = ListConfigResourcesRequest(resource_types=wanted)
 
     async def once() -> ListConfigResourcesResponse:
@@ -129,6 +130,12 @@ async def list_config_resources(self: Connected, kinds: Iterable[str] | None = N
     answer = await self.cluster.retry(once)
     found = (ConfigResource(_LISTED.get(r.resource_type, "unknown"), r.resource_name) for r in answer.config_resources)
     return sorted(found, key=lambda resource: (resource.kind, resource.name))
+
+
+def _type_of(kind: Kind) -> int:
+    if kind not in RESOURCE_TYPES:
+        raise ValueError(f"kind is one of {', '.join(RESOURCE_TYPES)}, not {kind!r}")
+    return RESOURCE_TYPES[kind]
 
 
 def _number(kind: str) -> int:

@@ -25,6 +25,7 @@ from partita.admin.topics import names_of
 from partita.assignors.payloads import decode_assignment
 from partita.errors import KafkaError, UnknownTopicOrPartitionError, error_for
 from partita.net.cluster import Cluster
+from partita.offsets import committable
 from partita.offsets.topic_partition import OffsetAndMetadata
 from partita.protocol.error_codes import ErrorCode
 from partita.protocol.messages.consumer_group_describe import (
@@ -90,7 +91,7 @@ class _ByPartition(Protocol[P_co]):
 async def list_groups(self: Connected, *, states: Iterable[str] = (), types: Iterable[str] = ()) -> list[GroupListing]:
     """All groups of the cluster, or those in certain states ("Stable") or of certain types ("classic")."""
     cluster = self.cluster
-    request = ListGroupsRequest(states_filter=list(states), types_filter=list(types))
+    request = ListGroupsRequest(states_filter=names_of(states), types_filter=names_of(types))
     await cluster.refresh([])
 
     async def of_node(node: int) -> list[GroupListing]:
@@ -246,8 +247,8 @@ async def remove_members_from_consumer_group(
         present = (await describe_group(self, group_id)).members
         instance_ids = [member.group_instance_id for member in present if member.group_instance_id]
         member_ids = [member.member_id for member in present if not member.group_instance_id]
-    members = [MemberIdentity(group_instance_id=name, reason=reason) for name in dict.fromkeys(instance_ids)]
-    members += [MemberIdentity(member_id=name, reason=reason) for name in dict.fromkeys(member_ids)]
+    members = [MemberIdentity(group_instance_id=name, reason=reason) for name in names_of(instance_ids)]
+    members += [MemberIdentity(member_id=name, reason=reason) for name in names_of(member_ids)]
     if not members:
         return
     request = LeaveGroupRequest(group_id=group_id, members=members)
@@ -306,8 +307,7 @@ async def alter_group_offsets(
     Raises UnknownMemberIdError while it has some.
     """
     topics: dict[str, OffsetCommitRequestTopic] = {}
-    for (topic, partition), given in sorted(new.items(), key=lambda item: item[0]):
-        at = given if isinstance(given, OffsetAndMetadata) else OffsetAndMetadata(given)
+    for (topic, partition), at in sorted((committable.offsets(new) or {}).items(), key=lambda item: item[0]):
         part = OffsetCommitRequestPartition(
             partition_index=partition,
             committed_offset=at.offset,

@@ -43,6 +43,8 @@ async def list_offsets(
 ) -> dict[TopicPartition, FoundOffset]:
     """Offsets by "earliest", "latest", "max_timestamp" or a time in ms, for each partition its own."""
 
+    if isolation_level not in ("read_uncommitted", "read_committed"):
+        raise ValueError(f"isolation_level is read_uncommitted or read_committed, not {isolation_level!r}")
     wanted = {partition: timestamp_of(spec) for partition, spec in specs.items()}
 
     def build(parts: Iterable[TopicPartition]) -> ListOffsetsRequest:

@@ -25,6 +25,8 @@ async def plan_reset(
     `partitions` are (topic, partition) pairs or whole topics; None means all the group has committed. Raises
     NonEmptyGroupError while the group has members.
     """
+    if not isinstance(target, Target):
+        raise TypeError(f"a target is made by Target, such as Target.earliest(), and not {target!r}")
     state, kind = await _idle_group(self, group_id)
     if kind == share_groups.SHARE:
         shared = await share_groups.offsets(self.cluster, group_id)

@@ -20,6 +20,7 @@ from partita.admin.results import (
     raise_failures,
 )
 from partita.errors import KafkaError, error_for
+from partita.net.faces import check_seconds
 from partita.protocol.error_codes import ErrorCode
 from partita.protocol.messages.create_partitions import (
     CreatePartitionsAssignment,
@@ -181,7 +182,7 @@ async def wait_for_topics(self: Connected, names: str | Iterable[str], *, timeou
         await cluster.refresh([])
         await asyncio.gather(*map(of_node, cluster.view.nodes))
 
-    await cluster.retry(once, timeout_ms=int(timeout * 1000))
+    await cluster.retry(once, timeout_ms=int(check_seconds(timeout) * 1000))
 
 
 def _described(view: TopicView) -> TopicDescription:

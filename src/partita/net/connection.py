@@ -15,6 +15,7 @@ import ssl
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
+from struct import error as StructError
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from partita.errors import AuthenticationError, KafkaError
@@ -276,7 +277,10 @@ class Connection(asyncio.BufferedProtocol):
         if self._failure is not None or self._transport is None:
             raise Disconnected(f"connection to {self.host}:{self.port} is closed") from self._failure
         self._next_id = (self._next_id + 1) & 0x7FFFFFFF
-        chunks = framing.encode_request(message.API_KEY, version, self._next_id, self._config.client_id, message)
+        try:
+            chunks = framing.encode_request(message.API_KEY, version, self._next_id, self._config.client_id, message)
+        except StructError as error:
+            raise ValueError(f"a number of {type(message).__name__} cannot be sent: {error}") from error
         if self.traffic is not None:
             self.traffic.sent(sum(map(len, chunks)), self._loop.time() * 1000)
         if (self._muted_until or self._is_renewing) and message.API_KEY not in _LOGIN_APIS and self._held(chunks):

@@ -11,6 +11,7 @@ from typing import NamedTuple
 from partita.admin.asking import Connected, ask_decided, ask_for_each
 from partita.admin.missing_rights import needs
 from partita.admin.results import raise_failures
+from partita.admin.topics import names_of
 from partita.errors import error_for
 from partita.protocol.error_codes import ErrorCode
 from partita.protocol.messages.alter_user_scram_credentials import (
@@ -66,7 +67,7 @@ async def alter_scram_users(
 @needs(cluster="DESCRIBE")
 async def describe_scram_users(self: Connected, users: Iterable[str] | None = None) -> list[ScramCredential]:
     """The SCRAM credentials of users, or of all; a user without one is left out."""
-    names = None if users is None else [UserName(name=name) for name in dict.fromkeys(users)]
+    names = None if users is None else [UserName(name=name) for name in names_of(users)]
     answer = await ask_decided(self.cluster, DescribeUserScramCredentialsRequest(users=names))
     failures = {
         result.user: error_for(result.error_code, result.error_message)
