@@ -135,7 +135,8 @@ def offset_value(committed: CommittedOffset) -> bytes:
     size = Writer()
     size.uvarint(len(text) + 1)
     tags = b"\x00" if topic_id == ZERO_UUID else _TOPIC_ID_TAG + topic_id
-    return b"".join((_V4_HEAD.pack(4, offset, leader_epoch), size.buf, text, _INT64.pack(commit_ms), tags))
+    head = _V4_HEAD.pack(4, offset, leader_epoch)
+    return b"".join((head, size.buf, text, _INT64.pack(commit_ms), tags))
 
 
 def read_offset_key(key: bytes) -> tuple[str, str, int]:
