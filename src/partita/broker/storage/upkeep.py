@@ -216,7 +216,7 @@ class Upkeep:
         self._sync_timer = None
         if self._store.failure is not None:
             self._tell_waiting(self._waiting)
-        else:
+        elif self._syncing is None:  # else its end arms the timer again
             self._syncing = self._loop.create_task(self._sync_round())
 
     async def _sync_round(self) -> None:
@@ -400,6 +400,17 @@ class Upkeep:
             await asyncio.wait([self._syncing])
         ticket = kept.begin_sync(self._clock.now())
         if ticket is not None:
-            await self._run(SyncRound([], [(kept, ticket)]))
+            self._syncing = self._loop.create_task(self._sync_alone(kept, ticket))
+            await self._syncing
             if ticket.error is not None:
                 raise ticket.error
+
+    async def _sync_alone(self, kept: PartitionLog, ticket: SyncTicket) -> None:
+        # No round may begin beside it. The next ticket of this log would not have the chores of this one, such as the
+        # sync of a segment that was just sealed, and what comes behind that segment would count as durable too early.
+        try:
+            await self._run(SyncRound([], [(kept, ticket)]))
+        finally:
+            self._syncing = None
+            if not self._is_stopped:
+                self._arm_for_all()

@@ -21,6 +21,7 @@ from partita.log.log_config import Durability, LogConfig
 from partita.log.partition_log import PartitionLog
 from partita.log.storage import StorageError, StorageFull
 from partita.log.sync_ticket import SyncTicket
+from partita.now import Now
 from partita.records.checksum import crc32c
 from support.broker.data_plane import data_plane
 from support.log.logs import at, batch, open_log, pairs
@@ -171,6 +172,42 @@ def test_others_have_their_turn_while_many_logs_are_synced(monkeypatch: pytest.M
             return await done  # type: ignore[no-any-return]
 
         assert set(broker.call(synced())) == {0, 2, 4, 6, 8, 9}
+
+
+def test_no_other_sync_begins_beside_that_of_a_compaction(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """It would not have the sync of the sealed segment: a power failure left acknowledged records behind a gap."""
+    run, begin = SyncTicket.run, PartitionLog.begin_sync
+    begun: list[int] = []
+    beside: list[int] = []
+    with Broker(data_dir=str(tmp_path), durability="sync") as broker:
+        kept = broker.running.upkeep
+        topic = broker.run(lambda: broker.cluster.create_topic("t", 1, 1, {"cleanup.policy": ("compact",)}))
+        log = topic.partitions[0].log
+
+        def begin_noted(of: PartitionLog, now: Now) -> SyncTicket | None:
+            if of is log:
+                begun.append(of.log_end_offset)
+            return begin(of, now)
+
+        def run_slowly(ticket: SyncTicket) -> None:
+            """A record comes while the segment before it is being synced, and a sync is due."""
+            if ticket.chores and log.log_end_offset == 1:
+                broker.run(partial(log.append, pairs(("k", "behind")), 0, at(0)))
+                broker.run(kept._sync)
+                broker.call(asyncio.sleep(0))
+                beside.extend(begun[1:])
+            run(ticket)
+
+        def append_synced() -> None:
+            log.append(pairs(("k", "sealed")), 0, at(0))
+            log.flush(at(0))
+
+        broker.run(append_synced)
+        monkeypatch.setattr(PartitionLog, "begin_sync", begin_noted)
+        monkeypatch.setattr(SyncTicket, "run", run_slowly)
+        assert broker.call(kept.compact_now(force=True)) >= 1
+        assert begun[0] == 1
+        assert beside == []
 
 
 def test_many_logs_are_synced_side_by_side() -> None:
