@@ -19,7 +19,7 @@ from partita.group.notes import Cause, GroupEpochBumped
 from partita.group.records import share_log
 from partita.group.records.consumer_group import NO_PARTITIONS, Target
 from partita.group.records.share_group import ShareGroup, ShareMember
-from partita.group.share.initializing import forget_topics_gone, initialize_missing
+from partita.group.share.initializing import forget_topics_gone, initialize_missing, is_settled
 from partita.group.share.leaving import start_session
 from partita.group.state.settings import in_force
 from partita.group.state.turn import Turn
@@ -64,7 +64,7 @@ def apply(turn: Turn, change: ShareChange) -> ShareMember | Refused:
     turn.state.shares[group_id].seen_version = turn.state.topics.version
     start_session(turn, group_id, member.member_id)
     group = turn.state.hard.share_groups.get(group_id)
-    if group is not None:
+    if group is not None and (change.after.topics != change.before.topics or not is_settled(turn, group)):
         forget_topics_gone(turn, group)
         initialize_missing(turn, group)
     return member

@@ -19,22 +19,32 @@ UNKNOWN_START = -1
 """The leader chooses the start offset by the group's setting."""
 
 
+def is_settled(turn: Turn, group: ShareGroup) -> bool:
+    """Whether no subscribed partition lacked state at the last look, and no topic has changed since."""
+    return turn.state.shares[group.group_id].settled == (turn.state.topics.version, group.topics)
+
+
 def initialize_missing(turn: Turn, group: ShareGroup) -> None:
     """Begin the state of subscribed partitions that have none, and whose last attempt is not under way."""
     timers, now_ms = turn.state.shares[group.group_id], turn.now.mono_ms
     retry_ms = turn.state.config.group_share_initialize_retry_interval_ms
     missing: dict[bytes, SharedTopic] = {}
+    settled: tuple[int, StateTopics] | None = turn.state.topics.version, group.topics
     for name in group.names:
         facts = turn.state.topics.get(name)
         if facts is None:
             continue
         topic_id = facts.topic_id
         known = _numbers(group.topics.initialized, topic_id)
+        if len(known) == facts.partitions:
+            continue
+        settled = None
         since_ms = timers.initializing_ms.get(topic_id)
         if since_ms is not None and now_ms - since_ms < retry_ms:
             known |= _numbers(group.topics.initializing, topic_id)
         if len(known) < facts.partitions:
             missing[topic_id] = SharedTopic(name, frozenset(range(facts.partitions)) - known)
+    timers.settled = settled
     if missing:
         starts = {topic_id: dict.fromkeys(topic.partitions, UNKNOWN_START) for topic_id, topic in missing.items()}
         begin(turn, group, missing, starts, None)

@@ -17,7 +17,7 @@ from partita.group.contract import GroupRequest, Job, Record, Token
 from partita.group.records.consumer_group import ConsumerGroup
 from partita.group.records.hard_state import HardState
 from partita.group.records.log_records import batch_bytes
-from partita.group.records.share_group import ShareGroup
+from partita.group.records.share_group import ShareGroup, StateTopics
 from partita.group.records.streams_group import StreamsGroup, Task
 from partita.group.state.model import DEAD, NO_DEADLINE, Group
 from partita.group.state.topics import TopicImage, Topics
@@ -87,12 +87,14 @@ class ConsumerTimers(GroupTimers):
 class ShareTimers(GroupTimers):
     """The deadlines of one share group: sessions only, for nothing is revoked."""
 
-    __slots__ = ("initializing_ms",)
+    __slots__ = ("initializing_ms", "settled")
 
     def __init__(self, group_id: str) -> None:
         super().__init__(group_id)
         self.initializing_ms: dict[bytes, int] = {}
         """When the state of a topic's partitions was last asked for, by topic id."""
+        self.settled: tuple[int, StateTopics] | None = None
+        """The version of the topics and the group's record of them with which no subscribed partition lacked state."""
 
 
 class TaskOffsets(NamedTuple):

@@ -349,3 +349,30 @@ def test_a_request_that_waits_is_answered_when_the_shard_ends(world: ShareWorld)
     step: Step = world.coordinator.unload()
     assert [(reply.token, code(reply.message)) for reply in step.replies] == [("waits", ErrorCode.NOT_COORDINATOR)]
     assert world.coordinator.on_deadline(Now(0, 0)).replies == ()
+
+
+def test_a_heartbeat_looks_at_topics_again_only_when_something_has_changed(
+    world: ShareWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One member that named 15,000 topics made each of its heartbeats take a tenth of a second."""
+    epoch = joined(world, topics=("t", *(f"missing-{n}" for n in range(100))))
+    looked_up: list[str] = []
+    real = world.topics.get
+
+    def get(name: str) -> Any:
+        looked_up.append(name)
+        return real(name)
+
+    monkeypatch.setattr(world.topics, "get", get)
+    world.share_beat("a", epoch)
+    looked_up.clear()
+    world.share_beat("a", epoch)
+    assert looked_up == []
+    world.put("missing-7", 2)
+    world.share_beat("a", epoch)
+    assert "missing-7" in looked_up
+    epoch = world.share.members["a"].epoch
+    world.share_beat("a", epoch)
+    assert world.shared(world.share_beat("a", world.share.members["a"].epoch, ["t", "missing-7"])) == {
+        "missing-7": [0, 1], "t": [0, 1],
+    }  # fmt: skip
