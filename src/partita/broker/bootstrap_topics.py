@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
-from partita.broker.config import ConfigError, parse_topic_settings
+from partita.broker.config import ConfigError, TopicConfig, check_together, parse_topic_settings
 from partita.broker.nodes import Cluster
 from partita.broker.topics.catalogue import name_problem
 from partita.broker.topics.checks import NewTopics, Refused, check_counts, stored
@@ -37,6 +37,7 @@ def create_wanted(cluster: Cluster, wanted: Iterable[WantedTopic]) -> None:
 
 def _plan(cluster: Cluster, topic: WantedTopic, planned: NewTopics) -> None:
     settings = parse_topic_settings(topic.settings)
+    check_together(TopicConfig(cluster.config, settings))
     problem = name_problem(topic.name)
     if problem is not None:
         raise ConfigError(problem)

@@ -98,6 +98,11 @@ def parse(option: Option, given: object) -> Value:
     return value
 
 
+def items_of(text: str) -> list[str]:
+    """The items of a list as they were given, empty ones too; none of an empty text."""
+    return [item.strip() for item in text.split(",")] if text.strip() else []
+
+
 def _convert(option: Option, given: object) -> Value:
     if given is None:
         return None
@@ -113,7 +118,10 @@ def _convert(option: Option, given: object) -> Value:
         case kind if kind == LIST:
             if text is None:
                 return tuple(str(item) for item in given) if isinstance(given, Iterable) else _refuse(option, given)
-            return tuple(item.strip() for item in text.split(",") if item.strip())
+            items = items_of(text)
+            if option.choices and "" in items:
+                raise ConfigError(f"Configuration '{option.name}' values must not be empty.")
+            return tuple(item for item in items if item)
         case kind if kind == STRING:
             return str(given).strip()
         case kind if kind == PASSWORD:
@@ -411,7 +419,7 @@ def broker_value(option: Option, broker: BrokerConfig) -> Value:
 
 
 def parse_topic_settings(given: Mapping[str, object]) -> dict[str, Value]:
-    """Check the settings of a topic to be created; raise ConfigError with Kafka's kind of message."""
+    """Check each setting of a topic to be created; raise ConfigError with Kafka's kind of message."""
     settings: dict[str, Value] = {}
     for name, text in given.items():
         option = TOPIC_OPTIONS.get(name)
@@ -421,3 +429,14 @@ def parse_topic_settings(given: Mapping[str, object]) -> dict[str, Value]:
             raise ConfigError(f"Null value not supported for topic configs: {name}")
         settings[name] = parse(option, text)
     return settings
+
+
+def check_together(topic: TopicConfig) -> None:
+    """Raise ConfigError where a topic's settings contradict each other or the broker. (Kafka: LogConfig.validate)"""
+    shortest, longest = topic.int("min.compaction.lag.ms"), topic.int("max.compaction.lag.ms")
+    if shortest > longest:
+        settings = f"min.compaction.lag.ms ({shortest}) > max.compaction.lag.ms ({longest})"
+        raise ConfigError(f"conflict topic config setting {settings}")
+    if topic.get("remote.storage.enable"):
+        disabled = "Tiered Storage functionality is disabled in the broker."
+        raise ConfigError(f"{disabled} Topic cannot be configured with remote log storage.")

@@ -9,7 +9,7 @@ from functools import partial
 
 from partita.broker.api.context import Answer, RequestContext, Steps
 from partita.broker.api.served import Served
-from partita.broker.config import broker_option, parse, parse_topic_settings
+from partita.broker.config import TopicConfig, broker_option, check_together, parse, parse_topic_settings
 from partita.broker.handlers._configs import (
     BROKER,
     CLIENT_METRICS,
@@ -54,6 +54,7 @@ def _alter(ctx: RequestContext, resource: AlterConfigsResource, *, validate_only
     if resource.resource_type == TOPIC:
         topic = topic_named(ctx, resource.resource_name)
         of_topic = parse_topic_settings({config.name: config.value for config in resource.configs})
+        check_together(TopicConfig(ctx.config, of_topic))
         if not validate_only:
             ctx.catalogue.configure(topic, of_topic)
     elif resource.resource_type == BROKER:

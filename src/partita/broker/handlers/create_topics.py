@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from partita.broker.api.context import RequestContext, Steps, settled
 from partita.broker.api.needs import OTHERS_GO_ON, Checked, InHandler, NeedsEach, Verdict
 from partita.broker.api.served import Quota, Served
-from partita.broker.config import ConfigError, TopicConfig, as_text, parse_topic_settings
+from partita.broker.config import ConfigError, TopicConfig, as_text, check_together, parse_topic_settings
 from partita.broker.options import TOPIC, Value
 from partita.broker.topics import checks as topic_admin
 from partita.broker.topics.catalogue import name_problem
@@ -121,7 +121,7 @@ def _planned(
         if is_double:
             raise Refused(ErrorCode.INVALID_REQUEST, "Duplicate topic name.")
         _check_name(ctx, asked.name, planned)
-        settings = _settings(asked)
+        settings = _settings(ctx, asked)
         replicas = _replicas(ctx, asked, planned)
     except Refused as refused:
         return CreatableTopicResult(name=asked.name, error_code=refused.code, error_message=str(refused), configs=None)
@@ -157,11 +157,13 @@ def _check_name(ctx: RequestContext, name: str, planned: NewTopics) -> None:
         raise Refused(ErrorCode.INVALID_TOPIC_EXCEPTION, f"Topic '{name}' collides with existing topic: {other}")
 
 
-def _settings(asked: CreatableTopic) -> dict[str, Value]:
+def _settings(ctx: RequestContext, asked: CreatableTopic) -> dict[str, Value]:
     try:
-        return parse_topic_settings({config.name: config.value for config in asked.configs})
+        settings = parse_topic_settings({config.name: config.value for config in asked.configs})
+        check_together(TopicConfig(ctx.config, settings))
     except ConfigError as error:
         raise Refused(ErrorCode.INVALID_CONFIG, str(error)) from None
+    return settings
 
 
 def _replicas(ctx: RequestContext, asked: CreatableTopic, planned: NewTopics) -> list[list[int]]:

@@ -14,7 +14,7 @@ from partita.broker.groups.settings import Setting, printed, settings_of
 from partita.broker.handlers._configs import BROKER, BROKER_LOGGER, CLIENT_METRICS, GROUP, TOPIC, NeedsOnResources
 from partita.broker.handlers._loggers import levels
 from partita.broker.options import MEANINGS, PASSWORD, Option
-from partita.broker.topics.catalogue import Topic
+from partita.broker.topics.catalogue import Topic, name_problem
 from partita.protocol.error_codes import ErrorCode
 from partita.protocol.messages.describe_configs import (
     DescribeConfigsRequest,
@@ -65,6 +65,9 @@ def handle(ctx: RequestContext, request: DescribeConfigsRequest) -> Steps[Descri
 def _describe(ctx: RequestContext, resource: DescribeConfigsResource, synonyms: bool) -> DescribeConfigsResult:
     wanted = set(resource.configuration_keys or ()) or None
     if resource.resource_type == TOPIC:
+        problem = name_problem(resource.resource_name)
+        if problem is not None:
+            return _refused(resource, ErrorCode.INVALID_TOPIC_EXCEPTION, problem)
         topic = ctx.catalogue.get(resource.resource_name)
         if topic is None:
             return _refused(resource, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"Topic {resource.resource_name} not found")

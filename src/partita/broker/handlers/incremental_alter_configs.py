@@ -6,7 +6,18 @@ from functools import partial
 
 from partita.broker.api.context import Answer, RequestContext, Steps
 from partita.broker.api.served import Served
-from partita.broker.config import TOPIC_OPTIONS, BrokerConfig, as_text, broker_option, broker_value, parse, unknown_name
+from partita.broker.config import (
+    TOPIC_OPTIONS,
+    BrokerConfig,
+    TopicConfig,
+    as_text,
+    broker_option,
+    broker_value,
+    check_together,
+    items_of,
+    parse,
+    unknown_name,
+)
 from partita.broker.groups.settings import OPTIONS
 from partita.broker.handlers._configs import (
     BROKER,
@@ -67,6 +78,7 @@ def _alter(ctx: RequestContext, resource: AlterConfigsResource, *, validate_only
                 raise unknown_name(config.name, TOPIC_OPTIONS)
             current = settings.get(option.name, broker_value(option, ctx.config))
             settings[option.name] = _new_value(option, config, current)
+        check_together(TopicConfig(ctx.config, settings))
         if not validate_only:
             ctx.catalogue.configure(topic, settings)
     elif resource.resource_type == BROKER:
@@ -133,12 +145,14 @@ def _new_value(option: Option, config: AlterableConfig, current: Value) -> Value
         verb = "append" if operation == APPEND else "subtract"
         message = f"Config value {verb} is not allowed for config key: {config.name}"
         raise Refused(ErrorCode.INVALID_CONFIG, message)
-    given = parse(option, config.value)
-    assert isinstance(given, tuple), "a list option parses to a tuple"
     assert isinstance(current, tuple), "a list option holds a tuple"
+    text = config.value or ""
     if operation == SUBTRACT:
-        gone = frozenset(given)
+        gone = frozenset(items_of(text))
         return tuple(item for item in current if item not in gone)
+    # What follows the items that are there is an item, also an empty text.
+    given = parse(option, text if text.strip() or not option.choices else ",")
+    assert isinstance(given, tuple), "a list option parses to a tuple"
     longer = tuple(dict.fromkeys((*current, *given)))
     if len((as_text(longer) or "").encode()) > VALUE_BYTES_MAX:
         message = f"{config.name} would be longer than {VALUE_BYTES_MAX} bytes, which no client could be told"

@@ -8,7 +8,7 @@ import pytest
 
 from partita import Broker
 from partita.protocol.error_codes import ErrorCode
-from partita.protocol.messages import alter_configs, describe_configs, incremental_alter_configs
+from partita.protocol.messages import alter_configs, create_topics, describe_configs, incremental_alter_configs
 from support.broker.raw import Raw
 
 TOPIC, BROKER = 2, 4
@@ -244,3 +244,40 @@ def test_what_is_only_validated_changes_nothing(broker: Broker, raw: Raw) -> Non
     topic, cluster = (TOPIC, "t", [("retention.ms", "5")]), (BROKER, "1", [("log.retention.ms", "5")])
     assert replace(raw, topic, cluster, validate_only=True) == [0, 0]
     assert (own(broker), broker.cluster.config.dynamic) == ({}, {})
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        [("min.compaction.lag.ms", 0, "100"), ("max.compaction.lag.ms", 0, "50")],
+        [("remote.storage.enable", 0, "true")],
+        [("cleanup.policy", 0, "compact,,delete")],
+        [("cleanup.policy", 0, "delete,")],
+        [("cleanup.policy", 2, "")],
+    ],
+)
+def test_settings_that_no_log_can_have_together_are_refused_wherever_they_are_given(
+    broker: Broker, raw: Raw, changes: Changes
+) -> None:
+    """A topic said that its log was tiered, and one to compact later than ever, where Apache Kafka refuses both."""
+    assert alter(raw, (TOPIC, "t", changes)) == [ErrorCode.INVALID_CONFIG]
+    if changes[0][1] == 0:
+        assert replace(raw, (TOPIC, "t", [(name, value) for name, _, value in changes])) == [ErrorCode.INVALID_CONFIG]
+        configs = [create_topics.CreatableTopicConfig(name=name, value=value) for name, _, value in changes]
+        topic = create_topics.CreatableTopic(name="new", num_partitions=1, replication_factor=1, configs=configs)
+        request = create_topics.CreateTopicsRequest(topics=[topic], timeout_ms=1000)
+        assert raw.ask(request, 7).topics[0].error_code == ErrorCode.INVALID_CONFIG
+    assert own(broker) == {}
+
+
+def test_what_a_list_does_not_have_can_be_taken_from_it(broker: Broker, raw: Raw) -> None:
+    assert alter(raw, (TOPIC, "t", [("cleanup.policy", 3, "none,,delete")])) == [0]
+    assert own(broker) == {"cleanup.policy": ()}
+
+
+def test_a_name_that_no_topic_can_have_is_described_as_such(raw: Raw) -> None:
+    m = describe_configs
+    named = [m.DescribeConfigsResource(resource_type=TOPIC, resource_name=name) for name in ("", "a b", "nowhere")]
+    answer = raw.ask(m.DescribeConfigsRequest(resources=named), 4)
+    invalid, unknown = ErrorCode.INVALID_TOPIC_EXCEPTION, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    assert [result.error_code for result in answer.results] == [invalid, invalid, unknown]
