@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from partita import Admin, Broker, Consumer, Producer
+from partita import Admin, AsyncConsumer, Broker, Consumer, Producer
 from partita.assignors.range import RangeAssignor
 from partita.consumer.errors import ConsumerError, IllegalStateError, RebalanceListenerError
 from partita.net.errors import ThreadEndedError
@@ -295,6 +295,35 @@ def test_a_callback_that_closes_or_unsubscribes_hears_of_its_partitions_once(
     assert heard == [1]
     with Admin(bootstrap_servers=filled.bootstrap) as admin:
         assert admin.describe_group("g").members == []
+
+
+def test_a_task_that_a_callback_began_closes_the_consumer_with_its_callback(filled: Broker) -> None:
+    heard: list[str] = []
+    left: list[asyncio.Task[None]] = []
+
+    async def program() -> None:
+        is_assigned = asyncio.Event()
+
+        async def close() -> None:
+            await is_assigned.wait()
+            await consumer.close()
+
+        async def on_assigned(partitions: list[Any]) -> None:
+            heard.append("assigned")
+            left.append(asyncio.create_task(close()))
+
+        async def on_revoked(partitions: list[Any]) -> None:
+            heard.append("revoked")
+
+        async with AsyncConsumer(bootstrap_servers=filled.bootstrap, group_id="g") as consumer:
+            consumer.subscribe(["t"], on_assigned=on_assigned, on_revoked=on_revoked)
+            while not consumer.assignment():
+                await consumer.poll(0.1)
+            is_assigned.set()
+            await left[0]
+
+    asyncio.run(program())
+    assert heard == ["assigned", "revoked"]
 
 
 @each_kind

@@ -39,6 +39,8 @@ class ConsumerDriver(ClientDriver[ConsumerCore]):
         core = ConsumerCore(config, uniform, new_member_id())
         super().__init__(config, core, waiter, strict=strict, clock=clock, make_io=make_io)
         self.listener: AnyListener | None = None
+        self._listening: object = None
+        """The call of the listener that is under way."""
         self.metrics = ConsumerMetrics(config, self.clock, core)
         self.io.on_answer = self.metrics.answered
         self.io.measure(self.metrics)
@@ -92,13 +94,16 @@ class ConsumerDriver(ClientDriver[ConsumerCore]):
 
         Closing or unsubscribing in a callback gives up the partitions that the callback hears of.
         """
-        if self.listener is None or _LISTENING.get() is self:
+        if self.listener is None or (self._listening is not None and _LISTENING.get() is self._listening):
             return
-        listening = _LISTENING.set(self)
+        self._listening = object()
+        listening = _LISTENING.set(self._listening)
         try:
             await self._call_listener(self.listener, event)
         finally:
             _LISTENING.reset(listening)
+            # A task that the callback has begun keeps the variable, but is not inside the callback any more.
+            self._listening = None
 
     async def _call_listener(self, listener: AnyListener, event: Assigned | Revoked | Lost) -> None:
         partitions = list(event.partitions)
@@ -111,8 +116,8 @@ class ConsumerDriver(ClientDriver[ConsumerCore]):
                 await self.waiter.call(listener.on_partitions_lost, partitions)
 
 
-_LISTENING: ContextVar[ConsumerDriver | None] = ContextVar("partita_consumer_listening", default=None)
-"""The consumer whose rebalance listener runs in this thread or task."""
+_LISTENING: ContextVar[object] = ContextVar("partita_consumer_listening", default=None)
+"""The call of a rebalance listener that this thread or task is inside of, or that began this task."""
 
 
 def _log_raised(text: str) -> None:
