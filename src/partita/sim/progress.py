@@ -63,7 +63,7 @@ class ProgressRules:
             self._world.run(min(end, self._world.ms + _STEP_MS))
             asked = self._simulation.watch.oldest_open()
             if asked is not None and isinstance(asked.wire, JoinGroupRequest):
-                waits_ms = self._world.now.mono_ms - asked.asked_ms
+                waits_ms = self._world.now.mono_ms - asked.asked_ms - self._world.stood_ms(asked.asked_ms)
                 must(waits_ms <= self._join_ms, "L1", f"a join of {asked.client} waits since {waits_ms} ms")
 
     def _run_until_settled(self) -> int | None:

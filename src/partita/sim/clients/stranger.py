@@ -120,7 +120,10 @@ class Stranger:
                     protocol_type=group.protocol_type,
                     protocol_name=group.protocol_name,
                 )
-        return self._commit(group_id, generation, member_id, instance_id)
+        # A generation that is not stored yet may be lost with its shard; then the one before it counts again, and so
+        # does what its members commit.
+        generation = min(generation, self._watch.stored_generation - 2)
+        return None if generation < 0 else self._commit(group_id, generation, member_id, instance_id)
 
     def arrived(self, link: Link, frame: bytes) -> None:
         """An answer, which does not matter here."""

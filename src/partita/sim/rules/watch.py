@@ -11,6 +11,7 @@ from partita.group.contract import Record, Step
 from partita.group.coordinator import GroupCoordinator
 from partita.group.records.consumer_group import ConsumerGroup
 from partita.group.records.hard_state import HardState
+from partita.group.records.log_records import read_group_value
 from partita.group.state.model import Group
 from partita.group.state.topics import TopicImage
 from partita.protocol.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
@@ -128,6 +129,12 @@ class Watch:
         """The generation of the group, or its epoch; 0 if there is no group."""
         group, consumers = self.group, self.consumer_group
         return consumers.epoch if consumers is not None else 0 if group is None else group.generation
+
+    @property
+    def stored_generation(self) -> int:
+        """The generation of the classic group by its newest record; 0 if there is none."""
+        stored = None if self._coordinator is None else self._coordinator.hard_state.groups.get(self.group_id)
+        return 0 if stored is None else read_group_value(stored).generation
 
     @property
     def is_stable(self) -> bool:
