@@ -440,7 +440,7 @@ def test_a_single_name_is_no_list_of_letters(broker: Broker) -> None:
         admin.alter_configs("topic", "t", delete="retention.ms")
         assert [one.is_default for one in admin.describe_configs("topic", "t", "retention.ms")] == [True]
         admin.alter_group_offsets("named", {T0: 1})
-        assert [one.group_id for one in admin.list_groups(states="Empty", types="classic")] == ["named"]
+        assert "named" in [one.group_id for one in admin.list_groups(states="Empty", types="classic")]
         admin.alter_scram_users({"alice": ScramUser("secret of alice")})
         assert [one.user for one in admin.describe_scram_users("alice")] == ["alice"]
 

@@ -202,7 +202,13 @@ def test_no_other_sync_begins_beside_that_of_a_compaction(monkeypatch: pytest.Mo
             log.append(pairs(("k", "sealed")), 0, at(0))
             log.flush(at(0))
 
+        async def settled() -> None:
+            """No sync of what has happened so far is due or under way."""
+            while (waiting := kept.durable()) is not None:
+                await waiting
+
         broker.run(append_synced)
+        broker.call(settled())
         monkeypatch.setattr(PartitionLog, "begin_sync", begin_noted)
         monkeypatch.setattr(SyncTicket, "run", run_slowly)
         assert broker.call(kept.compact_now(force=True)) >= 1
