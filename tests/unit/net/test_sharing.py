@@ -32,11 +32,13 @@ class Broker:
         return HeartbeatResponse()
 
 
-def played(story: Callable[[ConnectionPool, WireServer, Broker], Awaitable[None]]) -> None:
+def played(
+    story: Callable[[ConnectionPool, WireServer, Broker], Awaitable[None]], *, reconnect_backoff_ms: int = 1
+) -> None:
     async def run() -> None:
         broker = Broker()
         async with WireServer(broker) as server:
-            pool = ConnectionPool(ClientConfig(request_timeout_ms=5_000, reconnect_backoff_ms=1))
+            pool = ConnectionPool(ClientConfig(request_timeout_ms=5_000, reconnect_backoff_ms=reconnect_backoff_ms))
             await story(pool, server, broker)
             pool.close()
 
@@ -81,7 +83,7 @@ def test_a_connection_that_was_taken_over_and_is_lost_makes_its_node_wait() -> N
         assert pool.wait_ms(1) > 0
         assert pool.open_count == 0
 
-    played(story)
+    played(story, reconnect_backoff_ms=30_000)
 
 
 def test_requests_follow_the_question_for_versions_where_they_are_known() -> None:
