@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
 from partita.lazy import later
 from partita.secret import Secret
+from partita.wording import unsendable
 
 if TYPE_CHECKING:
     import difflib
@@ -31,7 +32,6 @@ REQUIRED: Value = object()
 _DURATION = re.compile(r"P(?:(\d+)D)?(?:T(?=\d)(?:(\d+)H)?(?:(\d+)M)?(?:(\d+(?:\.\d{1,9})?)S)?)?")
 _SENT = ("client_id", "client_rack", "group_id", "transactional_id")
 """Options whose text is sent to brokers."""
-_SHOWN, _TEXT_BYTES_MAX = 40, 32_767
 _TRUE_OR_FALSE = {"true": True, "false": False}
 
 
@@ -171,24 +171,16 @@ def _convert(option: Option, value: object) -> Value:
                 value = str(value)
             if not isinstance(value, str):
                 raise ConfigError(f"{option.name} must be a string, not {value!r}")
-            return _to_text(option, value.strip())
+            text = value.strip()
+            if option.name in _SENT and (reason := unsendable(text)):
+                raise ConfigError(f"{option.name} {reason}")
+            return text
         case "secret":
             if isinstance(value, Secret):
                 return value
             if not isinstance(value, str):
                 raise ConfigError(f"{option.name} must be a string, not a value of type {type(value).__name__}")
             return Secret(value)
-
-
-def _to_text(option: Option, text: str) -> str:
-    if option.name in _SENT:  # a path may hold what is no text
-        try:
-            size = len(text.encode())
-        except UnicodeEncodeError:
-            raise ConfigError(f"{option.name} is no text that can be sent: {text[:_SHOWN]!r}") from None
-        if size > _TEXT_BYTES_MAX:
-            raise ConfigError(f"{option.name} takes {size} bytes; at most {_TEXT_BYTES_MAX} can be sent")
-    return text
 
 
 def _to_bool(option: Option, value: object) -> bool:

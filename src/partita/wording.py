@@ -8,6 +8,7 @@ from enum import StrEnum
 from typing import Any, NamedTuple
 
 _UNSAFE_CATEGORIES = frozenset({"Cc", "Cs", "Zl", "Zp"})
+_TEXT_BYTES_MAX, _SHOWN = 32_767, 40
 _BIDI = frozenset("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
 """Characters that change the direction of the text around them and so can hide what it says."""
 
@@ -30,6 +31,17 @@ def printable(text: str, keep: str = "") -> str:
     if text.isprintable():
         return text
     return "".join(char if char in keep or not _is_unsafe(char) else _escape(char) for char in text)
+
+
+def unsendable(text: str) -> str:
+    """Why no request can carry this text, as the rest of a sentence about it; "" if one can."""
+    if text.isascii() and len(text) <= _TEXT_BYTES_MAX:
+        return ""
+    try:
+        size = len(text.encode())
+    except UnicodeEncodeError:  # as of a path that holds what is no text
+        return f"is no text that can be sent: {text[:_SHOWN]!r}"
+    return f"takes {size} bytes; at most {_TEXT_BYTES_MAX} can be sent" if size > _TEXT_BYTES_MAX else ""
 
 
 def _is_unsafe(char: str) -> bool:

@@ -9,9 +9,10 @@ from collections.abc import Mapping
 from typing import Protocol, TypeAlias, TypeVar, runtime_checkable
 
 from partita.offsets.topic_partition import OffsetAndMetadata, TopicPartition
+from partita.wording import unsendable
 
 T = TypeVar("T")
-OFFSET_MAX, PARTITION_MAX, METADATA_MAX = 2**63 - 1, 2**31 - 1, 2**15 - 1
+OFFSET_MAX, PARTITION_MAX = 2**63 - 1, 2**31 - 1
 
 
 @runtime_checkable
@@ -73,18 +74,9 @@ def offsets(given: Committable | None) -> dict[TopicPartition, OffsetAndMetadata
             raise ValueError(f"cannot commit offset {at.offset} for {tp}; offsets are {bound}")
         if not isinstance(at.leader_epoch, int) or not isinstance(at.metadata, str):
             raise TypeError(f"OffsetAndMetadata takes an offset, a leader epoch and text, in this order, not {at!r}")
-        if not at.metadata.isascii() or len(at.metadata) > METADATA_MAX:
-            _check_metadata(tp, at.metadata)
+        if reason := unsendable(at.metadata):
+            raise ValueError(f"the metadata to commit for {tp} {reason}")
     return wanted
-
-
-def _check_metadata(tp: TopicPartition, metadata: str) -> None:
-    try:
-        size = len(metadata.encode())
-    except UnicodeEncodeError:
-        raise ValueError(f"the metadata to commit for {tp} is no text that can be sent: {metadata[:40]!r}") from None
-    if size > METADATA_MAX:
-        raise ValueError(f"the metadata to commit for {tp} takes {size} bytes; at most {METADATA_MAX} can be sent")
 
 
 def partition(given: tuple[str, int], call: str) -> TopicPartition:

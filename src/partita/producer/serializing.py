@@ -14,6 +14,7 @@ from typing import Any, Protocol, TypeAlias
 
 from partita.options import ConfigError, check_arguments
 from partita.protocol.primitives import Buffer
+from partita.wording import unsendable
 
 Headers: TypeAlias = list[tuple[str, Buffer | None]]
 
@@ -28,7 +29,7 @@ class SerializesFrom(Protocol):
 Serializer: TypeAlias = Callable[[Any], Buffer | str | None] | SerializesFrom
 Serialize: TypeAlias = Callable[[str, Headers, Any], Buffer | str | None]
 """How a serializer is called: with the topic, the headers so far, and the object."""
-PARTITION_MAX, TIMESTAMP_MAX = 2**31 - 1, 2**63 - 1
+TIMESTAMP_MAX = 2**63 - 1
 _TOPIC_SIZE_MAX = 249
 GivenHeaders: TypeAlias = Mapping[str, Buffer | str | None] | Iterable[tuple[str, Buffer | str | None]]
 
@@ -120,15 +121,8 @@ def check_topic(topic: str) -> None:
     if not isinstance(topic, str) or not topic:
         raise ValueError(f"topic must be a name, not {topic!r}")
     # One request asks for all topics: a name that breaks it would keep every other topic from being known.
-    if len(topic) > _TOPIC_SIZE_MAX or not (topic.isascii() or _is_text(topic)):
+    if len(topic) > _TOPIC_SIZE_MAX or unsendable(topic):
         raise ValueError(f"topic must be text of at most 249 characters, not {topic[:_TOPIC_SIZE_MAX]!r}")
-
-
-def _is_text(topic: str) -> bool:
-    try:
-        return bool(topic.encode())
-    except UnicodeEncodeError:
-        return False
 
 
 def check_number(value: int, name: str, kind: str, most: int) -> None:

@@ -268,7 +268,7 @@ def OTHER_PROTOCOL(turn: Turn, beat: Beat) -> Refused | None:
 GroupAction = Callable[[Turn, Beat], Refused | None]
 # fmt: off
 GROUP: dict[Found, tuple[GroupAction, ...]] = {
-    #                     JOIN     GO_ON           LEAVE           REST
+    #               JOIN     GO_ON           LEAVE           REST
     NOTHING:       (CREATE,  NO_GROUP,       NO_GROUP,       NO_GROUP),
     EMPTY_CLASSIC: (CONVERT, OTHER_PROTOCOL, OTHER_PROTOCOL, OTHER_PROTOCOL),
     CLASSIC:       (UPGRADE, OTHER_PROTOCOL, OTHER_PROTOCOL, OTHER_PROTOCOL),
@@ -371,7 +371,7 @@ def FENCED(turn: Turn, beat: Beat, group: ConsumerGroup) -> Refused | None:
 MemberAction = Callable[[Turn, Beat, ConsumerGroup], Refused | None]
 # fmt: off
 MEMBERS: dict[Who, tuple[MemberAction, ...]] = {
-    #                  JOIN       GO_ON    LEAVE    REST
+    #              JOIN       GO_ON    LEAVE    REST
     STRANGER:     (ADMIT,     UNKNOWN, UNKNOWN, UNKNOWN),
     MEMBER:       (RETURN,    BEAT,    REMOVE,  SET_ASIDE),
     NEW_INSTANCE: (ADMIT,     UNKNOWN, UNKNOWN, UNKNOWN),

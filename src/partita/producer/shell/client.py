@@ -23,14 +23,13 @@ from partita.net.at_exit import PRODUCERS, at_exit
 from partita.net.faces import OneFace, check_closing, check_seconds, not_pickled
 from partita.net.loop_thread import LoopThread
 from partita.offsets import committable
-from partita.offsets.committable import Committable
+from partita.offsets.committable import PARTITION_MAX, Committable
 from partita.offsets.topic_partition import GroupMetadata
 from partita.producer.batch import NewRecord, RecordMetadata
 from partita.producer.columns import columns_of_table
 from partita.producer.config import ProducerConfig
 from partita.producer.errors import ProducerClosedError, UndeliveredError
 from partita.producer.serializing import (
-    PARTITION_MAX,
     TIMESTAMP_MAX,
     GivenHeaders,
     Headers,

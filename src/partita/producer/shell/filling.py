@@ -9,10 +9,11 @@ from itertools import islice
 from typing import Any, NamedTuple
 
 from partita.errors import KafkaError, error_for
+from partita.offsets.committable import PARTITION_MAX
 from partita.producer.bulk import Columns
 from partita.producer.columns import ROWS_AT_ONCE, cells_of_list
 from partita.producer.errors import NoMetadataError, ProducerClosedError, TransactionMisuseError
-from partita.producer.serializing import PARTITION_MAX, check_number, check_topic
+from partita.producer.serializing import check_number, check_topic
 from partita.producer.shell.driver import ProducerDriver
 from partita.producer.shell.outcomes import DeliveryFuture, SentRecords
 from partita.protocol.error_codes import ErrorCode
