@@ -63,3 +63,6 @@ cdef class Listed(Cells):
 @cython.final
 cdef class Struct(Cells):
     cdef public list columns
+
+    @cython.locals(column=Cells)
+    cdef int fill_up(self) except -1

@@ -251,6 +251,10 @@ class Struct(Cells):
         if self.rows == self.room:
             self.grow()
         self.rows += 1
+        self.fill_up()
+
+    def fill_up(self) -> None:
+        """Give null to the columns that are behind."""
         for column in self.columns:
             if column.rows < self.rows:
                 column.null()
