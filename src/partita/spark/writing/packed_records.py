@@ -15,6 +15,7 @@ from partita.producer.columns import cells_of
 from partita.protocol.primitives import Buffer
 from partita.records import row_packing
 from partita.records.builder import assemble
+from partita.records.compression import compress
 from partita.records.header import HEADER_SIZE, TRANSACTIONAL_BIT
 from partita.records.row_packing import RowEncoder
 from partita.spark.writing.arrow_encoder import ArrowEncoder
@@ -71,9 +72,13 @@ def rows_of(
 
 @dataclass(frozen=True, slots=True)
 class PackedRecords:
-    """Encoded records of one batch, behind room for its header. `rows` are their source, for `split`."""
+    """Encoded records of one batch, compressed, behind room for its header. `rows` are their source, for `split`.
+
+    `size` is that of the records before compression.
+    """
 
     payload: memoryview
+    size: int
     rows: Rows
     codec: int
     level: int | None = None
@@ -82,11 +87,6 @@ class PackedRecords:
     def records_count(self) -> int:
         """Number of records it holds."""
         return len(self.rows.places)
-
-    @property
-    def size(self) -> int:
-        """Bytes of the records before compression."""
-        return len(self.payload) - HEADER_SIZE
 
     def split(self, batch_bytes: int) -> list[PackedRecords]:
         """The same records in batches of at most `batch_bytes`, but for a single large record."""
@@ -100,13 +100,12 @@ class PackedRecords:
         base_sequence: int = -1,
         is_transactional: bool = False,
     ) -> Buffer:
-        """The bytes of the whole batch, compressed here; without compression they are the payload's own, so once."""
+        """The bytes of the whole batch, which are the payload's own, so each call changes the last result."""
         rows = self.rows
         times = None if rows.timestamps_ms is None else rows.timestamps_ms[rows.places]
         return assemble(
             self.payload,
-            codec=self.codec,
-            level=self.level,
+            codec=0,
             room=HEADER_SIZE,
             base_offset=0,
             leader_epoch=-1,
@@ -126,5 +125,10 @@ def pack(rows: Rows, *, batch_bytes: int, codec: int, level: int | None = None) 
     packed = []
     for begin, end in pairwise(rows.encoder.cuts(rows.places, batch_bytes)):
         part = rows.at(rows.places[begin:end])
-        packed.append(PackedRecords(rows.encoder.encode(part.places), part, codec, level))
+        payload = rows.encoder.encode(part.places)
+        size = len(payload) - HEADER_SIZE
+        if codec:
+            # At once: memory that is given back before the next batch is asked for costs no page faults.
+            payload = memoryview(bytearray().join((bytes(HEADER_SIZE), compress(codec, payload[HEADER_SIZE:], level))))
+        packed.append(PackedRecords(payload, size, part, codec, level))
     return packed

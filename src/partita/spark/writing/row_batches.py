@@ -75,11 +75,12 @@ class RowBatches:
         wanted = None if given is None else np.asarray(given.take(pa.array(chosen)).fill_null(-1), np.int64)
         least = 1 if wanted is None else int(wanted.max(initial=0)) + 1
         count = count_of(topic, least)
-        targets = np.full(len(chosen), self.turn % count, np.int64)
-        if picked.null_count < len(picked) and not self.ignore_keys:
-            hashed = partitions_of(*_buffers(picked), count)
-            has_key = np.asarray(picked.is_valid())
-            targets[has_key] = hashed[has_key]
+        if picked.null_count == len(picked) or self.ignore_keys:
+            targets = np.full(len(chosen), self.turn % count, np.int64)
+        else:
+            targets = partitions_of(*_buffers(picked), count)
+            if picked.null_count:
+                targets[np.asarray(picked.is_null())] = self.turn % count
         if wanted is not None:
             if int(wanted.min(initial=0)) < -1:
                 raise RowError(f"a row for topic {topic} has the negative partition {int(wanted.min())}")
@@ -111,6 +112,7 @@ def _groups(targets: NDArray[np.int64], chosen: NDArray[np.int64]) -> Iterator[t
     # numpy sorts numbers of 16 bits by their digits, several times as fast as larger ones.
     narrow = targets.astype(np.uint16) if int(targets.max(initial=0)) < 1 << 16 else targets
     order = np.argsort(narrow, kind="stable")
-    partitions, starts = np.unique(targets[order], return_index=True)
-    for partition, places in zip(partitions, np.split(order, starts[1:]), strict=True):
+    counts = np.bincount(targets)
+    partitions = np.flatnonzero(counts)
+    for partition, places in zip(partitions, np.split(order, np.cumsum(counts[partitions])[:-1]), strict=True):
         yield int(partition), chosen[places]
