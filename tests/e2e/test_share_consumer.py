@@ -11,10 +11,12 @@ import pytest
 from partita import Broker, ConfigError, ShareConsumer
 from partita.consumer.errors import (
     ConcurrentModificationError,
+    DeadLetterError,
     IllegalStateError,
     RecordDeserializationError,
     WakeupError,
 )
+from partita.consumer.shell.dead_letters import Letter, LetterBox
 from partita.errors import InvalidRecordStateError
 from partita.offsets.topic_partition import TopicPartition
 from support.every_case import every_case
@@ -315,6 +317,32 @@ def test_unreadable_records_are_rejected_if_the_policy_says_so(work: Jobs, polic
     eventually(lambda: work.lag() == 0)
     if letters:
         assert [letter.value for letter in work.broker.records(letters["dead_letter_topic"])] == [b"two"]
+
+
+def test_a_letter_that_is_not_taken_holds_up_no_other_record(work: Jobs, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Their locks ran out while the letter waited, again and again, until the delivery limit would have ended them."""
+    work.broker.produce(work.topic, "1", "two", "3", "4")
+    dead = f"{work.topic}-dead"
+    consumer = work.consumer("implicit", value_deserializer=int, poison_policy="dead_letter", dead_letter_topic=dead)
+    held = consumer._core.fetching.holdings.all
+    kept: list[list[bool]] = []
+
+    async def refused(box: LetterBox, tp: TopicPartition, offset: int, letter: Letter) -> None:
+        kept.append([consumer._core.fetching._is_kept(hold, is_alive=True) for _, hold in sorted(held.items())[-3:]])
+        raise DeadLetterError(tp, offset, box.topic, OSError("no such topic"))
+
+    with monkeypatch.context() as patch:
+        patch.setattr(LetterBox, "put", refused)
+        assert [record.value for record in take(consumer, 1)] == [1]
+        with pytest.raises(DeadLetterError, match=r"at offset 1 .*no such topic"):
+            consumer.poll(5.0)
+        again = take(consumer, 2)
+        with pytest.raises(DeadLetterError, match=r"at offset 1 .*no such topic"):
+            consumer.poll(5.0)
+    assert ([(one.value, one.delivery_count) for one in again], kept[0]) == ([(3, 1), (4, 1)], [True, True, True])
+    consumer.poll(0.0)
+    assert [letter.value for letter in work.broker.records(dead)] == [b"two"]
+    eventually(lambda: work.lag() == 0)
 
 
 # Wrong uses

@@ -143,7 +143,7 @@ class CorruptRecordError(ConsumerError):
 class DeadLetterError(ConsumerError):
     """The dead-letter topic did not take a record.
 
-    A `Consumer` stays at it and tries again with the next poll; a share consumer still holds it.
+    A `Consumer` stays at it and tries again with the next poll; a share consumer still holds it, behind its others.
     """
 
     def __init__(self, tp: TopicPartition, offset: int, topic: str, cause: BaseException) -> None:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import Any, ClassVar
 
 import pyarrow as pa
 import pytest
 
 from partita.consumer.arrow import to_pandas
-from partita.consumer.errors import ConsumerError, CorruptRecordError, RecordDeserializationError
+from partita.consumer.errors import ConsumerError, CorruptRecordError, DeadLetterError, RecordDeserializationError
 from partita.options import ConfigError
 from partita.records.batch import ABORT, COMMIT, build_batch
 from partita.records.control import marker_key, marker_value
@@ -220,6 +220,33 @@ def test_poison_records_are_skipped_with_a_note_if_wanted() -> None:
     consumer.poll(0)
     assert [n.fields["offset"] for n in notes if n.kind == "poison"] == [2, 4]
     assert consumer.position(T0) == 5
+
+
+def test_records_that_are_well_never_wait_for_a_letter() -> None:
+    """With a topic for letters that cannot be written, each poll waited up to max_block_ms before it returned them."""
+    world = World({"t": 1})
+    world.append("t", 0, 5)
+    consumer = reading(
+        world, value_deserializer=FailsOn(b"v2"), poison_policy="dead_letter", dead_letter_topic="t-dead"
+    )
+
+    class Refused:
+        asked: ClassVar[list[int]] = []
+
+        async def send(self, error: RecordDeserializationError) -> None:
+            self.asked.append(error.offset)
+            raise DeadLetterError(error.topic_partition, error.offset, "t-dead", OSError("no such topic"))
+
+        def close(self) -> None: ...
+
+    consumer._calls._delivery._dead_letters = Refused()
+    assert (offsets(consumer.poll(1)), Refused.asked, consumer.position(T0)) == ([0, 1], [], 2)
+    for _ in range(2):
+        with pytest.raises(DeadLetterError, match=r"at offset 2 .* no such topic"):
+            consumer.poll(1)
+    assert (Refused.asked, consumer.position(T0)) == ([2, 2], 2)
+    consumer.seek(T0, 3)
+    assert offsets(consumer.poll(1)) == [3, 4]
 
 
 def test_a_corrupt_batch_is_skipped_whole_if_wanted() -> None:

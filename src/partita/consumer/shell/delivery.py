@@ -315,6 +315,8 @@ class Delivery:
                         # The record itself and all behind it; what `_pass_over` passes over is cut from it by not
                         # raising.
                         rest = {tp: some[i:], **dict(partitions[p + 1 :])}
+                        if good and self._dead_letters is not None:
+                            raise  # its topic may make a letter wait for long, and records that are well never wait
                         await self._pass_over(error)
                     else:
                         good.setdefault(tp, []).append(readable)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from partita.consumer.deserializers import deserialized, deserializer
 from partita.consumer.errors import RecordDeserializationError
 from partita.consumer.sharing.core import ShareCore
-from partita.consumer.sharing.holding import Hold, Verdict
+from partita.consumer.sharing.holding import Hold, Stage, Verdict
 from partita.consumer.shell.client_driver import ClientDriver
 from partita.consumer.shell.dead_letters import letter_of
 from partita.consumer.shell.sharing.acknowledging import Acknowledging
@@ -116,6 +116,10 @@ class ShareDelivery:
                 if failure is None:
                     break
                 at, error = failure
+                if self._policy == "dead_letter" and not made:
+                    with self._driver.io.lock:  # while the letter is written their locks are renewed
+                        self._core.fetching.give_back(list(holds[at + 1 :]))
+                    holds = holds[: at + 1]
                 await self._pass_over(holds[at], error, is_first=not made)
                 at += 1
         except RecordDeserializationError:
@@ -151,15 +155,33 @@ class ShareDelivery:
 
     async def _pass_over(self, hold: Hold, error: RecordDeserializationError, *, is_first: bool) -> None:
         """Handle an unreadable record by poison_policy; raises when the poll has to end before it."""
-        if error.is_outage or (self._policy == "raise" and not is_first):
+        # Those before it do not wait for its letter, which may take long.
+        if error.is_outage or (self._policy != "skip" and not is_first):
             raise error
         verdict = Verdict.RELEASE if self._policy == "raise" else Verdict.REJECT
-        letters = self.acknowledging.letters
-        if self._policy == "dead_letter" and letters is not None:
-            await letters.put(hold.place.tp, hold.record.offset, letter_of(error))
+        if self._policy == "dead_letter":
+            await self._write_letter(hold, error)
         with self._driver.io.lock:
-            self._core.fetching.holdings.say(hold, verdict)
-            self._core.fetching.send_said()
+            if hold.stage is Stage.GIVEN:  # else its lock is over, or the session; it comes again
+                self._core.fetching.holdings.say(hold, verdict)
+                self._core.fetching.send_said()
             self._core.events.append(Note("poison", str(error), {"partition": str(hold.place.tp)}))
         if self._policy == "raise":
             raise error
+
+    async def _write_letter(self, hold: Hold, error: RecordDeserializationError) -> None:
+        """Return once the letter is durable. A record that got none comes last: those that are well go on."""
+        letters, fetching = self.acknowledging.letters, self._core.fetching
+        assert letters is not None, "there is a dead-letter topic"
+        with self._driver.io.lock:
+            hold.is_worked_on = True
+        try:
+            await letters.put(hold.place.tp, hold.record.offset, letter_of(error))
+        except BaseException:
+            with self._driver.io.lock:
+                if hold.stage is Stage.GIVEN:
+                    fetching.give_back([hold])
+                    fetching.ready.rotate(-1)
+            raise
+        with self._driver.io.lock:
+            hold.is_worked_on = False
