@@ -36,6 +36,7 @@ WRITTEN = RECORDS // 4
 FORMS = ("partita", "kafka")
 SMALL, SMALL_BATCH = 4_400, 200
 DECODED = RECORDS // 2
+DECODERS_REPEAT = 50
 SCHEMAS = os.environ.setdefault("BENCH_SCHEMAS", tempfile.mkdtemp(prefix="partita-bench-"))
 COLUMNS = (
     "flight int, carrier string, origin string, tailnum string, dep_delay int, distance double, time timestamp, "
@@ -86,6 +87,33 @@ def encoded() -> dict[str, list[bytes]]:
     lines = [",".join(map(str, row.values())).encode() for row in flights]
     avro = [raw for raw in framed if raw is not None]
     return {f"{TOPIC}-json": texts, f"{TOPIC}-csv": lines, f"{TOPIC}-avro": avro}
+
+
+def decoders() -> dict[str, float]:
+    """Rows per CPU-second from bytes to Arrow without Spark, all eight columns."""
+    import pyarrow as pa
+
+    from partita.records.typed.avro_schemas import AvroSchema
+    from partita.records.typed.ddl import columns_of
+    from partita.records.typed.decoding import AvroDecoder, CsvDecoder, Decoder, JsonDecoder
+
+    avro, columns = AvroSchema(json.dumps(FLIGHT)), columns_of(COLUMNS)
+    forms: tuple[Decoder, ...] = (
+        JsonDecoder(columns),
+        CsvDecoder(columns),
+        AvroDecoder(avro.columns(), lambda _: avro),
+    )
+    found: dict[str, float] = {}
+    for decoder, (topic, values) in zip(forms, encoded().items(), strict=True):
+        column = pa.array(values, pa.binary())
+        costs = []
+        for _ in range(ROUNDS + 1):
+            used = time.process_time()
+            for _ in range(DECODERS_REPEAT):
+                assert not decoder.decode(column).faults
+            costs.append(time.process_time() - used)
+        found[f"{topic.rpartition('-')[2]} rows/CPU-s"] = round(BATCH * DECODERS_REPEAT / statistics.median(costs))
+    return found
 
 
 async def fill(bootstrap: str, topic: str, values: list[bytes], count: int) -> None:
@@ -368,6 +396,7 @@ async def prepare(bootstrap: str) -> None:
 
 
 def main() -> None:
+    report("spark", case="decoders alone", **decoders())
     jars = connector_jars() or ""
     cases = os.environ.get("BENCH_CASES", ",".join(CASES))
     with partita("--set", f"num.partitions={PARTITIONS}") as server:
