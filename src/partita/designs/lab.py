@@ -311,6 +311,10 @@ class Lab:
         """Return the facts of a member with this name."""
         return [fact for fact in list(self.journal.facts) if fact.member == member and fact.event == event]
 
+    def has_happened(self, event: str) -> bool:
+        """Whether any member has said so."""
+        return any(fact.event == event for fact in list(self.journal.facts))
+
     def until(self, holds: Callable[[], object], what: str, within_s: float = START_WITHIN_S) -> None:
         """Wait until a condition holds. Raises NotSettled."""
         until_s = time.monotonic() + within_s
