@@ -43,7 +43,23 @@ REPLACED: list[tuple[int, str, list[tuple[str, str | None]]]] = [
     (0, T, []),
     (99, T, [("retention.ms", "7")]),
 ]
+REFUSED_BY_KAFKA: list[tuple[str, str | None]] = [
+    ("broker.id", "7"),
+    ("log.dirs", "/tmp"),
+    ("log.cleaner.threads", "0"),
+    ("num.io.threads", "0"),
+    ("leader.replication.throttled.rate", "-1"),
+    ("listener.name.plaintext.max.connections", "many"),
+    ("listener.name.plaintext.num.network.threads", "0"),
+    ("max.connections", "0"),
+    ("max.connections.per.ip", "0"),
+    ("max.connection.creation.rate", "0"),
+    ("log.retention.ms", "0"),
+    ("log.roll.ms", "-1"),
+]
 SET, DELETE, APPEND, SUBTRACT = range(4)
+COMMAS: list[str | None] = ["delete,", ",", ",delete", "delete,,", ""]
+REPLICAS: list[str | None] = ["x", "1:1,*", "*", "1:1,", ""]
 CHANGED: list[tuple[int, str, list[tuple[int, str, str | None]]]] = [
     (TOPIC, T, [(SET, "retention.ms", "70000"), (DELETE, "cleanup.policy", None)]),
     (TOPIC, T, [(APPEND, "cleanup.policy", "delete"), (DELETE, "retention.ms", "7")]),
@@ -56,6 +72,12 @@ CHANGED: list[tuple[int, str, list[tuple[int, str, str | None]]]] = [
     (BROKER, "1", [(SET, "log.retention.ms", "700000"), (DELETE, "node.id", None)]),
     (BROKER, "1", [(APPEND, "log.retention.ms", "7")]),
     (BROKER, "1", [(SET, "message.max.bytes", "-1")]),
+    *((BROKER, "1", [(SET, name, value)]) for name, value in REFUSED_BY_KAFKA),
+    (BROKER, "1", [(SET, "num.io.threads", "5"), (SET, "leader.replication.throttled.rate", "5")]),
+    (BROKER, "", [(SET, "listener.name.plaintext.max.connections", "5")]),
+    (BROKER, "", [(SET, "listener.name.plaintext.log.retention.ms", "5")]),
+    *([(TOPIC, T, [(APPEND, "cleanup.policy", value)]) for value in COMMAS]),
+    *([(TOPIC, T, [(SET, "leader.replication.throttled.replicas", value)]) for value in REPLICAS]),
     (BROKER, "", [(SET, "node.id", "7")]),
     (BROKER, "", [(SET, "of.a.plugin", "7"), (DELETE, "of.none", None)]),
     (BROKER, "", [(APPEND, "of.a.plugin", "7")]),

@@ -16,6 +16,7 @@ from partita.broker.options import (
     BOOLEAN,
     BROKER,
     DOUBLE,
+    ELSEWHERE,
     INT,
     LIST,
     LONG,
@@ -93,9 +94,17 @@ def parse(option: Option, given: object) -> Value:
             raise ConfigError(f"Invalid value {given} for configuration {option.name}: must be at least {option.low}")
         if option.high is not None and value > option.high:
             raise ConfigError(f"Invalid value {given} for configuration {option.name}: must be at most {option.high}")
+    if option.name.endswith(".throttled.replicas") and isinstance(value, tuple) and not _are_replicas(value):
+        expected = "must be '*' or a list of replicas as [partitionId]:[brokerId],[partitionId]:[brokerId],..."
+        raise ConfigError(f"Invalid value {given} for configuration {option.name}: {expected}")
     if (option.name, value) in _WITH_LZ4 and find_spec("lz4") is None:
         raise ConfigError(f"Invalid value {given} for configuration {option.name}: {compression.LZ4_MISSING}")
     return value
+
+
+def _are_replicas(items: tuple[str, ...]) -> bool:
+    numbers = (part for item in items for part in item.partition(":")[::2])
+    return items == ("*",) or all(part.isascii() and part.isdigit() for part in numbers)
 
 
 def items_of(text: str) -> list[str]:
@@ -209,6 +218,15 @@ def of_listener(name: str) -> Option | None:
 def broker_option(name: str) -> Option | None:
     """The broker option of this very name, if there is one."""
     return BROKER_OPTIONS.get(name) or of_listener(name)
+
+
+def check_elsewhere(name: str, value: str | None) -> None:
+    """Raise ConfigError where Kafka refuses this value of a broker option that has no use here."""
+    if name.startswith(LISTENER_PREFIX):
+        name = name.removeprefix(LISTENER_PREFIX).partition(".")[2]
+    option = ELSEWHERE.get(name) or BROKER_OPTIONS.get(name)
+    if option is not None:
+        parse(option, value)
 
 
 def removed_name(name: str) -> str | None:

@@ -2,7 +2,7 @@
 
 The table is options.json beside this file, one option a line. It mirrors KafkaConfig and LogConfig of Apache Kafka
 4.4.0 (a test compares every row with Kafka's own answer). Options whose subject Partita does not have (replication,
-remote storage of whole clusters) are absent from BROKER.
+remote storage of whole clusters) are absent from BROKER; ELSEWHERE and FIXED_ELSEWHERE have what clients cannot set.
 """
 
 # fmt: off
@@ -50,6 +50,10 @@ def _option(kind: str, default: Any, choices: Sequence[str] = (), **rest: Any) -
 _TABLE = table_in(f"{__file__.rpartition('.')[0]}.json")  # pathlib would take brokers longer to load
 BROKER: tuple[Option, ...] = tuple(_option(**row) for row in _TABLE["broker"])
 TOPIC: tuple[Option, ...] = tuple(_option(**row) for row in _TABLE["topic"])
+ELSEWHERE: dict[str, Option] = {row["name"]: _option(**row, default=None) for row in _TABLE["elsewhere"]}
+"""Kafka's broker options that have no use here and that Kafka can change while running: kept, if Kafka would keep them."""
+FIXED_ELSEWHERE = frozenset[str](_TABLE["fixed_elsewhere"])
+"""Kafka's broker options that have no use here and that Kafka cannot change while running."""
 MEANINGS: dict[str, str | None] = {option.name: option.meaning for option in (*BROKER, *TOPIC)}
 
 REMOVED: dict[str, str] = {

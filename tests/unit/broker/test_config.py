@@ -18,7 +18,21 @@ from partita.broker.config import (
     parse,
     parse_topic_settings,
 )
-from partita.broker.options import BOOLEAN, BROKER, DOUBLE, INT, LIST, LONG, REMOVED, SHORT, STRING, TOPIC, Option
+from partita.broker.options import (
+    BOOLEAN,
+    BROKER,
+    DOUBLE,
+    ELSEWHERE,
+    FIXED_ELSEWHERE,
+    INT,
+    LIST,
+    LONG,
+    REMOVED,
+    SHORT,
+    STRING,
+    TOPIC,
+    Option,
+)
 from support.every_case import every_case
 
 KAFKA = json.loads((Path(__file__).parents[2] / "vectors" / "configs.json").read_text())
@@ -128,6 +142,14 @@ def test_what_kafka_removed_is_accepted_and_remembered(name: str) -> None:
 def test_nothing_is_called_removed_that_kafka_still_has() -> None:
     assert REMOVED.keys() & {row["name"] for row in KAFKA["broker"]} == set()
     assert REMOVED.keys() & BROKER_OPTIONS.keys() == set()
+
+
+def test_every_broker_option_of_kafka_is_known_once() -> None:
+    kafkas = {row["name"] for row in KAFKA["broker"]}
+    known = BROKER_OPTIONS.keys() | ELSEWHERE.keys() | FIXED_ELSEWHERE
+    assert not [name for name in kafkas - known if not name.startswith("group.")]
+    assert not BROKER_OPTIONS.keys() & (ELSEWHERE.keys() | FIXED_ELSEWHERE)
+    assert not ELSEWHERE.keys() & FIXED_ELSEWHERE
 
 
 def test_the_start_says_what_was_removed(caplog: pytest.LogCaptureFixture) -> None:

@@ -2,7 +2,8 @@
 
 Topic settings change at once; of the broker's only those that Kafka can change while running.
 
-An unknown broker option is kept, as Kafka keeps it: it has no use here, and is described without its value.
+An unknown broker option is kept, as Kafka keeps it: it has no use here, and is described without its value. Values
+that Kafka refuses are refused, also for those of its options that Partita has no use for.
 
 Deviation: Partita changes a broker option on all nodes of its process, where Kafka keeps the options of each broker
 apart.
@@ -18,9 +19,9 @@ from partita.broker.api.context import RequestContext, Steps
 from partita.broker.api.needs import REFUSED_WITH, Verdict, completed, part_refused
 from partita.broker.client_metrics.subscriptions import change as keep_subscription
 from partita.broker.client_metrics.subscriptions import subscriptions
-from partita.broker.config import ConfigError, broker_option
+from partita.broker.config import LISTENER_PREFIX, ConfigError, broker_option
 from partita.broker.groups.settings import parsed, printed, settings_of
-from partita.broker.options import Value
+from partita.broker.options import FIXED_ELSEWHERE, Option, Value
 from partita.broker.topics.catalogue import Topic, name_problem
 from partita.broker.topics.checks import Refused, stored
 from partita.protocol.error_codes import ErrorCode
@@ -35,6 +36,13 @@ _NEEDED_ON = {
     TOPIC: ResourceType.TOPIC, GROUP: ResourceType.GROUP,
     BROKER: ResourceType.CLUSTER, BROKER_LOGGER: ResourceType.CLUSTER, CLIENT_METRICS: ResourceType.CLUSTER,
 }  # fmt: skip
+
+_NEVER_ZERO = frozenset(
+    {"log.retention.ms", "max.connections", "max.connections.per.ip", "max.connection.creation.rate"}
+)
+"""What no change while running may set to zero: records would go at once, or no client could take it back."""
+_CLUSTER_WIDE = (".max.connections", ".max.connection.creation.rate", ".num.network.threads")
+"""Options of a listener that the whole cluster can have."""
 
 
 class NeedsOnResources(NamedTuple):
@@ -207,17 +215,30 @@ def changed_options(ctx: RequestContext, broker: str) -> dict[str, Value]:
     return ctx.config.of_nodes if broker else ctx.config.cluster_wide
 
 
+def _is_fixed(option: Option | None) -> bool:
+    return option is not None and not option.changeable
+
+
 def change_broker(ctx: RequestContext, broker: str, changes: Mapping[str, Value], *, validate_only: bool) -> None:
     """Change broker options (None: back to what there was); raise Refused for those that cannot change."""
-    asked = (broker_option(name) for name, value in changes.items() if value is not None)
-    fixed = [option.name for option in asked if option is not None and not option.changeable]
+    asked = [name for name, value in changes.items() if value is not None]
+    fixed = [name for name in asked if name in FIXED_ELSEWHERE or _is_fixed(broker_option(name))]
     if fixed:
         listed = ", ".join(fixed)
         raise Refused(ErrorCode.INVALID_REQUEST, f"Cannot update these configs dynamically: [{listed}]")
+    for name in asked:
+        value = changes[name]
+        if isinstance(value, int) and ((value == 0 and name in _NEVER_ZERO) or (value < 1 and name == "log.roll.ms")):
+            raise Refused(ErrorCode.INVALID_REQUEST, f"Invalid {name} {value}")
+    of_listeners = [name for name in asked if name.startswith(LISTENER_PREFIX) and not broker]
+    of_one_node = [name for name in of_listeners if not name.endswith(_CLUSTER_WIDE)]
+    if of_one_node:
+        message = "Cannot update these configs at default cluster level, broker id must be specified"
+        raise Refused(ErrorCode.INVALID_REQUEST, f"{message}: [{', '.join(of_one_node)}]")
     if ctx.guards is not None:
         ctx.guards.check(changes)
     if not validate_only:
         known = changed_options(ctx, broker)
-        kept = {name for name in known if (option := broker_option(name)) is not None and not option.changeable}
+        kept = {name for name in known if _is_fixed(broker_option(name))}
         new = {n: value for n, value in changes.items() if n not in kept and (value is not None or n in known)}
         ctx.catalogue.configure_broker(new, of_nodes=bool(broker))

@@ -9,7 +9,14 @@ from functools import partial
 
 from partita.broker.api.context import Answer, RequestContext, Steps
 from partita.broker.api.served import Served
-from partita.broker.config import TopicConfig, broker_option, check_together, parse, parse_topic_settings
+from partita.broker.config import (
+    TopicConfig,
+    broker_option,
+    check_elsewhere,
+    check_together,
+    parse,
+    parse_topic_settings,
+)
 from partita.broker.handlers._configs import (
     BROKER,
     CLIENT_METRICS,
@@ -62,6 +69,8 @@ def _alter(ctx: RequestContext, resource: AlterConfigsResource, *, validate_only
         changes: dict[str, Value] = dict.fromkeys(changed_options(ctx, resource.resource_name))
         for config in resource.configs:
             option = broker_option(config.name)
+            if option is None:
+                check_elsewhere(config.name, config.value)
             changes[config.name] = config.value if option is None else parse(option, config.value)
         change_broker(ctx, resource.resource_name, changes, validate_only=validate_only)
     elif resource.resource_type == GROUP:

@@ -13,6 +13,7 @@ from partita.broker.config import (
     as_text,
     broker_option,
     broker_value,
+    check_elsewhere,
     check_together,
     items_of,
     parse,
@@ -130,6 +131,7 @@ def _of_broker(settings: BrokerConfig, config: AlterableConfig) -> Value:
     if option is not None:
         return _new_value(option, config, settings.with_prefix("", option.name))
     if config.config_operation == SET:
+        check_elsewhere(config.name, config.value)
         return config.value
     raise Refused(ErrorCode.INVALID_CONFIG, f"Unknown config name: {config.name}")
 
@@ -150,8 +152,8 @@ def _new_value(option: Option, config: AlterableConfig, current: Value) -> Value
     if operation == SUBTRACT:
         gone = frozenset(items_of(text))
         return tuple(item for item in current if item not in gone)
-    # What follows the items that are there is an item, also an empty text.
-    given = parse(option, text if text.strip() or not option.choices else ",")
+    # What follows the items that are there is an item, also an empty text; commas at the end hold none.
+    given = parse(option, (text.rstrip(", ") if text.strip() else "," if option.choices else text))
     assert isinstance(given, tuple), "a list option parses to a tuple"
     longer = tuple(dict.fromkeys((*current, *given)))
     if len((as_text(longer) or "").encode()) > VALUE_BYTES_MAX:

@@ -16,6 +16,25 @@ WHOLE_CLUSTER = ""
 Changes = Sequence[tuple[str, int, str | None]]
 
 
+REFUSED_BY_KAFKA = [
+    ("broker.id", "7"),
+    ("log.dirs", "/tmp"),
+    ("log.cleaner.threads", "0"),
+    ("num.io.threads", "0"),
+    ("num.network.threads", "some"),
+    ("leader.replication.throttled.rate", "-1"),
+    ("listener.name.plaintext.max.connections", "many"),
+    ("listener.name.plaintext.num.network.threads", "0"),
+    ("max.connections", "0"),
+    ("max.connections.per.ip", "0"),
+    ("max.connection.creation.rate", "0"),
+    ("log.retention.ms", "0"),
+    ("log.roll.ms", "0"),
+    ("log.roll.ms", "-1"),
+]
+"""Broker options and the values that no running broker takes: those that have no use here, too."""
+
+
 def alter(raw: Raw, *resources: tuple[int, str, Changes]) -> list[int]:
     m = incremental_alter_configs
     asked = [
@@ -99,6 +118,10 @@ def test_a_list_that_grows_by_appends_stays_short_enough_for_every_client(broker
         (BROKER, "2", [("message.max.bytes", 0, "5")], ErrorCode.INVALID_REQUEST),
         (BROKER, "one", [("message.max.bytes", 0, "5")], ErrorCode.INVALID_REQUEST),
         (8, "1", [("root", 1, None)], ErrorCode.INVALID_REQUEST),
+        *((BROKER, "1", [(name, 0, value)], ErrorCode.INVALID_REQUEST) for name, value in REFUSED_BY_KAFKA),
+        (BROKER, WHOLE_CLUSTER, [("listener.name.x.log.retention.ms", 0, "5")], ErrorCode.INVALID_REQUEST),
+        (TOPIC, "t", [("leader.replication.throttled.replicas", 2, "x")], ErrorCode.INVALID_CONFIG),
+        (TOPIC, "t", [("leader.replication.throttled.replicas", 0, "1:1,*")], ErrorCode.INVALID_CONFIG),
     ],
 )
 def test_a_wrong_change_changes_nothing(
@@ -107,6 +130,19 @@ def test_a_wrong_change_changes_nothing(
     assert alter(raw, (kind, name, changes)) == [code]
     assert own(broker) == {}
     assert broker.cluster.config.dynamic == {}
+
+
+def test_commas_at_the_end_of_an_append_hold_no_item(broker: Broker, raw: Raw) -> None:
+    for text in ("delete,", "compact,,", ","):
+        assert alter(raw, (TOPIC, "t", [("cleanup.policy", 2, text)])) == [0]
+    assert own(broker) == {"cleanup.policy": ("delete", "compact")}
+
+
+def test_options_without_use_here_are_kept_where_kafka_keeps_them(broker: Broker, raw: Raw) -> None:
+    given = [("num.io.threads", "4"), ("listener.name.plaintext.max.connections", "9")]
+    assert replace(raw, (BROKER, "1", given)) == [0]
+    assert replace(raw, (BROKER, "1", [("num.io.threads", "0")])) == [ErrorCode.INVALID_REQUEST]
+    assert broker.cluster.config.dynamic == dict(given)
 
 
 def test_taking_back_what_was_never_set_is_no_error(raw: Raw) -> None:
