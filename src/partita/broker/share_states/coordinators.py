@@ -57,21 +57,28 @@ class ShareStates(ShardLeadership[StateRunner, StateSettings]):
         """Return the response to any of the five requests, once all of it is durable.
 
         What a group asks is decided in its order, also where one message names very many partitions and takes slices.
+        If the call is cancelled its message is still decided to the end, and the group's next one waits for that.
         """
         group_id = getattr(message, "group_id", None) or ""
         order = self._orders.setdefault(group_id, asyncio.Lock())
         asked: list[Outcome | asyncio.Future[Outcome]] = []
-        asking = self._asking(message, asked)
-        async with order:
-            if sum(1 for _ in islice(asking, _AT_ONCE)) == _AT_ONCE:
-                await self._turns.worked_off(asking)
+        await order.acquire()
+        asking = self._asking(message, asked, order)
+        if sum(1 for _ in islice(asking, _AT_ONCE)) == _AT_ONCE:
+            await self._turns.worked_off(asking)
         return merge(message, [one if isinstance(one, Outcome) else await one for one in asked])
 
-    def _asking(self, message: Message, asked: list[Outcome | asyncio.Future[Outcome]]) -> Iterator[None]:
-        for request in split(message):
-            if request is not None:
-                asked.append(self.ask(request))
-            yield
+    def _asking(
+        self, message: Message, asked: list[Outcome | asyncio.Future[Outcome]], order: asyncio.Lock
+    ) -> Iterator[None]:
+        """Ask for one share partition in a step; after the last one the group's next message may begin."""
+        try:
+            for request in split(message):
+                if request is not None:
+                    asked.append(self.ask(request))
+                yield
+        finally:
+            order.release()
 
     # -- shards ----------------------------------------------------------------------------------------------------
 
