@@ -34,7 +34,7 @@ def python_own_schedule() -> Iterator[None]:
     yield
     gc.set_threshold(*thresholds)
     gc.callbacks[:] = callbacks
-    gc.unfreeze()
+    gc.freeze()  # as after the collection of the tests
 
 
 class Later:
