@@ -225,9 +225,23 @@ def _check_choice(option: Option, value: object) -> str:
     for choice in option.choices:
         if text == choice or (option.ignore_case and text.lower() == choice.lower()):
             return choice
-    near = nearest(text, option.choices, 0.5)
-    hint = f"; did you mean {near[0]!r}?" if near else ""
-    raise ConfigError(f"{option.name} must be one of {', '.join(option.choices)}, not {text!r}{hint}")
+    raise ConfigError(not_one_of(option.choices, text, option.name))
+
+
+def one_of(names: Iterable[str], given: str, what: str) -> str:
+    """The name that is given, in any case. Raises ValueError for another, with the nearest one that exists."""
+    known = {name.lower(): name for name in names}
+    if (found := known.get(str(given).lower())) is None:
+        raise ValueError(not_one_of(known.values(), given, what))
+    return found
+
+
+def not_one_of(names: Iterable[str], given: object, what: str) -> str:
+    """The message for a name that is none of these: the names, what came, and the nearest name."""
+    known = {name.lower(): name for name in names}
+    near = nearest(str(given).lower(), known, 0.5)
+    hint = f"; did you mean {known[near[0]]!r}?" if near else ""
+    return f"{what} must be one of {', '.join(known.values())}, not {given!r}{hint}"
 
 
 def check_arguments(function: Callable[..., Any], names: Sequence[str], what: str) -> None:

@@ -14,6 +14,7 @@ from partita.errors import (
     GroupIdNotFoundError,
     InvalidConfigError,
     InvalidPartitionsError,
+    InvalidRequestError,
     NonEmptyGroupError,
     OffsetOutOfRangeError,
     TopicAlreadyExistsError,
@@ -126,7 +127,7 @@ def test_offsets_are_found_by_name_and_by_time(admin: Admin, numbers: None) -> N
 
     assert [offset(spec) for spec in ("earliest", "latest", 1004, 2000, "max_timestamp")] == [0, 10, 4, -1, 9]
     assert offset("latest", 1) == 0
-    with pytest.raises(ValueError, match="an offset spec is one of"):
+    with pytest.raises(ValueError, match="an offset spec that is no time in ms must be one of latest"):
         offset("newest")
     with pytest.raises(UnknownTopicOrPartitionError, match="there is no topic 'missing'"):
         admin.list_offsets({("missing", 0): "latest"})
@@ -176,6 +177,21 @@ def test_a_working_group_is_described_with_its_lag(broker: Broker, admin: Admin,
         assert admin.list_groups(states=["Empty"]) == []
     assert admin.describe_group("g").state == "Empty"
     assert [group.group_id for group in admin.list_groups(states=["Empty"])] == ["g"]
+    assert [group.group_id for group in admin.list_groups(states="empty", types="Classic")] == ["g"]
+
+
+def test_a_name_that_no_list_has_is_answered_with_the_nearest_one(admin: Admin) -> None:
+    """`states=["stabel"]` was answered with an empty list, as if no group were stable."""
+    with pytest.raises(ValueError, match=r"a state of groups must be one of Stable, .*'stabel'; did you mean 'Stable'"):
+        admin.list_groups(states=["Empty", "stabel"])
+    with pytest.raises(ValueError, match=r"a type of groups must be one of classic, .*; did you mean 'classic'"):
+        admin.list_groups(types="clasic")
+    kind: Any = "topics"
+    for call in (admin.describe_configs, admin.alter_configs):
+        with pytest.raises(ValueError, match=r"kind must be one of topic, .*, not 'topics'; did you mean 'topic'"):
+            call(kind, "t")
+    with pytest.raises(InvalidRequestError, match=r"no transaction is ever in state Ongoin$"):
+        admin.list_transactions(states="Ongoin")
 
 
 def test_a_group_that_does_not_exist_is_named(admin: Admin) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -55,6 +56,27 @@ def test_offsets_that_take_too_long_go_with_the_commit_or_are_dropped_by_the_abo
             again_and_again(end)
     with stories.consumer_of(broker.bootstrap, group_id=group) as consumer:
         assert consumer.committed([(topic, 0)])[TopicPartition(topic, 0)] == OffsetAndMetadata(5)
+
+
+def test_a_call_that_takes_too_long_says_what_it_was_refused_with(broker: Broker) -> None:
+    """Of a topic that does not exist it said nothing."""
+    told = r"max_block_ms 200 \(UNKNOWN_TOPIC_OR_PARTITION: TxnOffsetCommit of .* 'id-.*, none-\d+-0: .*\); commit"
+
+    def offsets_of_no_topic() -> None:
+        producer.begin_transaction()
+        try:
+            with pytest.raises(TransactionTimeoutError) as caught:
+                producer.send_offsets_to_transaction({(stories.fresh("none"), 0): 1}, GroupMetadata("g"))
+        finally:
+            again_and_again(producer.abort_transaction)
+        if caught.value.__cause__ is None:  # no answer came in so short a time
+            raise caught.value
+        assert re.search(told, str(caught.value))
+
+    options: dict[str, Any] = {"max_block_ms": 200, "retry_backoff_ms": 20, "retry_backoff_max_ms": 20}
+    with Producer(bootstrap_servers=broker.bootstrap, transactional_id=stories.fresh("id"), **options) as producer:
+        again_and_again(producer.init_transactions)
+        again_and_again(offsets_of_no_topic)
 
 
 def again_and_again(call: Callable[[], object]) -> None:

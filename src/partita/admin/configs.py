@@ -10,6 +10,7 @@ from partita.admin.missing_rights import needs
 from partita.admin.results import ConfigEntry, ConfigResource
 from partita.admin.topics import as_text, names_of
 from partita.errors import error_for
+from partita.options import not_one_of
 from partita.protocol.messages.describe_configs import (
     DescribeConfigsRequest,
     DescribeConfigsResource,
@@ -134,7 +135,7 @@ async def list_config_resources(self: Connected, kinds: Iterable[str] | None = N
 
 def _type_of(kind: Kind) -> int:
     if kind not in RESOURCE_TYPES:
-        raise ValueError(f"kind is one of {', '.join(RESOURCE_TYPES)}, not {kind!r}")
+        raise ValueError(not_one_of(RESOURCE_TYPES, kind, "kind"))
     return RESOURCE_TYPES[kind]
 
 
@@ -142,7 +143,7 @@ def _number(kind: str) -> int:
     for number, name in _LISTED.items():
         if name == kind:
             return number
-    raise ValueError(f"kinds are {', '.join(_LISTED.values())}, not {kind!r}")
+    raise ValueError(not_one_of(_LISTED.values(), kind, "kind"))
 
 
 def _node(kind: Kind, name: str) -> int | None:

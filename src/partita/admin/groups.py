@@ -27,6 +27,7 @@ from partita.errors import KafkaError, UnknownTopicOrPartitionError, error_for
 from partita.net.cluster import Cluster
 from partita.offsets import committable
 from partita.offsets.topic_partition import OffsetAndMetadata
+from partita.options import one_of
 from partita.protocol.error_codes import ErrorCode
 from partita.protocol.messages.consumer_group_describe import (
     ConsumerGroupDescribeRequest,
@@ -62,6 +63,12 @@ MANY_GROUPS_FROM = 8
 PROTOCOL_TYPE = "consumer"
 CLASSIC_MEMBER = 0
 """The type of a member that speaks the classic protocol, in the answer to ConsumerGroupDescribe."""
+STATES = (
+    "Stable", "Empty", "PreparingRebalance", "CompletingRebalance", "Assigning", "Reconciling", "NotReady", "Dead",
+    "Unknown",
+)  # fmt: skip
+"""The states of all types of groups. (Kafka: GroupState)"""
+TYPES = ("classic", "consumer", "share", "streams")
 INACTIVE_STATES = frozenset({"Empty", "Dead"})
 T = TypeVar("T")
 
@@ -89,9 +96,15 @@ class _ByPartition(Protocol[P_co]):
 
 
 async def list_groups(self: Connected, *, states: Iterable[str] = (), types: Iterable[str] = ()) -> list[GroupListing]:
-    """All groups of the cluster, or those in certain states ("Stable") or of certain types ("classic")."""
+    """All groups of the cluster, or those in certain states ("Stable") or of certain types ("classic").
+
+    Raises ValueError for a state or a type that no group has.
+    """
     cluster = self.cluster
-    request = ListGroupsRequest(states_filter=names_of(states), types_filter=names_of(types))
+    request = ListGroupsRequest(
+        states_filter=[one_of(STATES, state, "a state of groups") for state in names_of(states)],
+        types_filter=[one_of(TYPES, kind, "a type of groups") for kind in names_of(types)],
+    )
     await cluster.refresh([])
 
     async def of_node(node: int) -> list[GroupListing]:

@@ -10,6 +10,7 @@ from partita.admin.missing_rights import needs
 from partita.admin.results import FoundOffset, raise_failures
 from partita.errors import KafkaError, error_for
 from partita.net.cluster import Cluster
+from partita.options import not_one_of
 from partita.protocol.error_codes import ErrorCode
 from partita.protocol.messages.delete_records import (
     DeleteRecordsPartition,
@@ -30,7 +31,7 @@ def timestamp_of(spec: OffsetSpec) -> int:
     """Return the wire value of the spec."""
     if isinstance(spec, str):
         if spec not in _NAMED:
-            raise ValueError(f"an offset spec is one of {', '.join(_NAMED)} or a time in ms, not {spec!r}")
+            raise ValueError(not_one_of(_NAMED, spec, "an offset spec that is no time in ms"))
         return _NAMED[spec]
     if spec < 0:
         raise ValueError(f"a time must be 0 or more, in ms, not {spec}")
@@ -44,7 +45,7 @@ async def list_offsets(
     """Offsets by "earliest", "latest", "max_timestamp" or a time in ms, for each partition its own."""
 
     if isolation_level not in ("read_uncommitted", "read_committed"):
-        raise ValueError(f"isolation_level is read_uncommitted or read_committed, not {isolation_level!r}")
+        raise ValueError(not_one_of(("read_uncommitted", "read_committed"), isolation_level, "isolation_level"))
     wanted = {partition: timestamp_of(spec) for partition, spec in specs.items()}
 
     def build(parts: Iterable[TopicPartition]) -> ListOffsetsRequest:

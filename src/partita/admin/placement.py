@@ -26,6 +26,7 @@ from partita.admin.topics import id_text
 from partita.errors import KafkaError, error_for
 from partita.net.cluster import Cluster
 from partita.net.connection import SOFTWARE_NAME, SOFTWARE_VERSION
+from partita.options import not_one_of
 from partita.protocol.api_table import APIS
 from partita.protocol.error_codes import ErrorCode
 from partita.protocol.messages.alter_partition_reassignments import (
@@ -213,7 +214,7 @@ async def update_features(
     Raises InvalidUpdateVersionError, and UnsupportedVersionError on a broker of Partita, whose levels are options.
     """
     if how not in _UPGRADE_TYPES:
-        raise ValueError(f"how must be one of {', '.join(_UPGRADE_TYPES)}, not {how!r}")
+        raise ValueError(not_one_of(_UPGRADE_TYPES, how, "how"))
     updates = [
         FeatureUpdateKey(
             feature=name, max_version_level=level, allow_downgrade=how != "upgrade", upgrade_type=_UPGRADE_TYPES[how]

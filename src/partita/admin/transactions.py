@@ -58,7 +58,7 @@ async def list_transactions(
     """
     cluster = self.cluster
     request = ListTransactionsRequest(
-        state_filters=list(states),
+        state_filters=names_of(states),
         producer_id_filters=list(producer_ids),
         duration_filter=min_duration_ms,
         transactional_id_pattern=pattern,

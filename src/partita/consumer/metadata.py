@@ -12,8 +12,9 @@ from typing import Any
 from partita.consumer.config import ConsumerConfig
 from partita.consumer.reactions import Reaction, reaction
 from partita.consumer.request import Backoff, Operation, Poll, Request
-from partita.errors import KafkaError, error_for
+from partita.errors import KafkaError, UnknownTopicOrPartitionError, error_for
 from partita.now import Now
+from partita.offsets.topic_partition import TopicPartition
 from partita.protocol.error_codes import ErrorCode
 from partita.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic, MetadataResponse
 from partita.protocol.metadata_view import MetadataView, TopicView
@@ -51,6 +52,17 @@ class Metadata:
     def knows_all_topics(self) -> bool:
         """Whether an answer has covered all topics, and all are still asked for."""
         return self._topics is None and self._answered is None
+
+    def absence_of(self, tp: TopicPartition) -> UnknownTopicOrPartitionError | None:
+        """The error that says so if there is no such topic or partition, by the last answer."""
+        if tp.topic in self.missing:
+            return UnknownTopicOrPartitionError(f"partition {tp} does not exist: there is no topic {tp.topic}")
+        topic = self.view.topics.get(tp.topic)
+        if topic is None or not topic.partitions or self.view.partition(*tp) is not None:
+            return None
+        return UnknownTopicOrPartitionError(
+            f"partition {tp} does not exist; topic {tp.topic} has {len(topic.partitions)}"
+        )
 
     def want_topics(self, topics: frozenset[str] | None) -> None:
         """Set the topics to ask for from now on; None is all of them. New ones are asked for at once."""

@@ -80,7 +80,7 @@ def resources_with_options_are_listed(admin: Admin) -> None:
     everything = {(resource.kind, resource.name) for resource in admin.list_config_resources()}
     assert {("topic", "listed"), ("broker", str(node.id)), ("broker_logger", str(node.id))} <= everything
     assert {resource.kind for resource in admin.list_config_resources(["topic"])} == {"topic"}
-    with pytest.raises(ValueError, match="kinds are topic, broker"):
+    with pytest.raises(ValueError, match="kind must be one of topic, broker"):
         admin.list_config_resources(["user"])
 
 

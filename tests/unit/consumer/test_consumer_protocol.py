@@ -659,6 +659,7 @@ def test_the_broker_is_told_the_pattern_and_all_that_it_assigns_is_read() -> Non
     until(world, consumer, lambda: ("orders-us", 0) in consumer.assignment())
     assert (group.beats()[0].subscribed_topic_regex, group.beats()[0].subscribed_topic_names) == ("orders-.*", [])
     until(world, consumer, lambda: consumer.position(("orders-us", 0)) == 2)
+    assert consumer.subscription() == {"orders-eu", "orders-us"}
     world.forget()
     consumer.subscribe(pattern=SubscriptionPattern("other"))
     consumer.poll(0.05)

@@ -13,7 +13,7 @@ from partita.consumer.errors import (
     NoOffsetForPartitionError,
     OffsetsOutOfRangeError,
 )
-from partita.errors import GroupAuthorizationFailedError
+from partita.errors import GroupAuthorizationFailedError, UnknownTopicOrPartitionError
 from partita.offsets.topic_partition import OffsetAndMetadata
 from partita.options import ConfigError
 from partita.protocol.error_codes import ErrorCode
@@ -48,6 +48,31 @@ def test_without_a_commit_earliest_starts_at_the_log_start() -> None:
     consumer, _ = member(world, poll=0)
     assert offsets(consumer.poll(1))[0] == 4
     assert world.sent("ListOffsets")[0].message.topics[0].partitions[0].timestamp == -2
+
+
+@pytest.mark.parametrize(
+    ("tp", "told"),
+    [
+        (("t", 7), "partition t-7 does not exist; topic t has 2"),
+        (("none", 0), "partition none-0 does not exist: there is no topic none"),
+    ],
+)
+def test_what_is_asked_of_a_partition_that_does_not_exist_names_it(tp: tuple[str, int], told: str) -> None:
+    """It was a time-out that named nothing. Until the time is over the partition may come."""
+    world = World({"t": 2})
+    consumer = reading(world, T0, tp)
+    for call, asked in (
+        (consumer.end_offsets, [T0, tp]),
+        (consumer.beginning_offsets, [tp]),
+        (consumer.offsets_for_times, {tp: 0}),
+        (consumer.position, tp),
+    ):
+        start = world.now
+        with pytest.raises(UnknownTopicOrPartitionError, match=told):
+            call(asked, timeout=2.0)
+        assert world.now == start + 2_000
+    world.after(1_000, lambda: world.create(tp[0], 8))
+    assert consumer.end_offsets([T0, tp], timeout=5.0) == {T0: 0, tp: 0}
 
 
 @pytest.mark.case("CC-108")

@@ -13,6 +13,7 @@ from partita.admin.missing_rights import needs
 from partita.admin.results import raise_failures
 from partita.admin.topics import names_of
 from partita.errors import error_for
+from partita.options import not_one_of
 from partita.protocol.error_codes import ErrorCode
 from partita.protocol.messages.alter_user_scram_credentials import (
     AlterUserScramCredentialsRequest,
@@ -93,5 +94,5 @@ def _upsertion(name: str, user: ScramUser) -> ScramCredentialUpsertion:
 
 def _number(mechanism: str) -> int:
     if mechanism not in NUMBERS:
-        raise ValueError(f"mechanism must be one of {', '.join(NUMBERS)}, not {mechanism!r}")
+        raise ValueError(not_one_of(NUMBERS, mechanism, "mechanism"))
     return NUMBERS[mechanism]

@@ -133,6 +133,8 @@ class OffsetLookups:
                 context=ask,
             )
             ask.in_flight |= set(todo) - set(leaderless)
+            # What the caller hears if its time ends before they turn up.
+            ask.operation.value = next(filter(None, map(self._metadata.absence_of, leaderless)), None)
             poll.requests += requests
             if leaderless:
                 self._metadata.request_update()

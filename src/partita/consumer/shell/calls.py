@@ -133,9 +133,15 @@ class ConsumerCalls(Generic[K, V]):
             return set(self._core.subscription.assignment)
 
     def subscription(self) -> set[str]:
-        """The topics asked for; with a pattern those that match so far. Empty after `assign`."""
+        """The topics asked for; with a pattern those that match so far. Empty after `assign`.
+
+        Of a `SubscriptionPattern` only the broker knows all that match: these are the ones that this member reads.
+        """
         with self._driver.owned(), self._driver.io.lock:
-            return set(self._core.subscription.topics)
+            subscription = self._core.subscription
+            if subscription.server_pattern is not None:
+                return {tp.topic for tp in subscription.assignment}
+            return set(subscription.topics)
 
     # Reading
 

@@ -237,7 +237,9 @@ class AsyncConsumer(ConsumerCalls[K, V]):
                 driver.check()
                 left_ms = deadline_ms - driver.now().mono_ms
                 if left_ms <= 0:
-                    raise ApiTimeoutError(f"the position of {tp} is not known in time")
+                    with driver.io.lock:
+                        absence = self._core.metadata.absence_of(tp)
+                    raise absence or ApiTimeoutError(f"the position of {tp} is not known in time")
                 await driver.waiter.wait(driver.io, seen, left_ms / 1000)
 
     async def offsets_for_times(

@@ -27,7 +27,7 @@ from partita.consumer.errors import (
 from partita.consumer.request import Assigned, CommitCallback, Event, Lost, Operation, Revoked
 from partita.consumer.shell.io_thread import IoThread
 from partita.consumer.shell.waiting import Waiter
-from partita.errors import InvalidGroupIdError, MissingRightError
+from partita.errors import InvalidGroupIdError, MissingRightError, UnknownTopicOrPartitionError
 from partita.net import broker_news
 from partita.net.config import ClientConfig, parse_servers
 from partita.net.faces import check_seconds
@@ -235,6 +235,8 @@ class ClientDriver(Generic[C]):
                 with self.io.lock:
                     cancel(operation)
             cause = operation.value if isinstance(operation.value, BaseException) else None
+            if isinstance(cause, UnknownTopicOrPartitionError):
+                raise cause
             raise ApiTimeoutError(f"{what} did not finish in time" + (f"; last: {cause}" if cause else "")) from cause
         if operation.error is not None:
             raise self.named(operation.error)

@@ -74,12 +74,14 @@ class TransactionCalls:
                 await self.ended(call)
         except TimeoutError:
             name = call.kind.value
-            trouble = f" ({self._cluster.trouble})" if self._cluster.trouble is not None else ""
+            with self._changed:
+                cause = self._cluster.trouble or transactions.trouble
+            trouble = f" ({cause})" if cause is not None else ""
             offsets = "; commit_transaction waits for the offsets, abort_transaction drops them"
             again = offsets if call.kind is CallKind.SEND_OFFSETS else f"; call {name} again to learn how it ends"
             raise TransactionTimeoutError(
                 f"{name} did not end within max_block_ms {limit_ms}{trouble}{again}"
-            ) from None
+            ) from cause
         finally:
             self._took(_SENSORS[call.kind], started)
         with self._changed:

@@ -65,6 +65,7 @@ class Transactions:
         self._asked: Ask | None = None
         self._not_before_ms = 0
         self._attempts = 0
+        self._trouble: KafkaError | None = None
         self._lost: list[tuple[str, int]] = []
         self._callbacks: list[Callable[[], object]] = []
 
@@ -224,6 +225,11 @@ class Transactions:
             self._refused(ask, Reaction.LOOK_UP, error, now_ms)
         else:
             self._refused(ask, reaction("FindCoordinator", error.code), error, now_ms)
+
+    @property
+    def trouble(self) -> KafkaError | None:
+        """Why the last request has to be repeated; None while nothing is."""
+        return self._trouble if self._attempts else None
 
     def take_lost(self) -> list[tuple[str, int]]:
         """Coordinators, by key and kind, that must be looked up again."""
@@ -413,6 +419,7 @@ class Transactions:
             pause = self._backoff_ms * 2 ** min(self._attempts, 20)
             self._not_before_ms = now_ms + min(self._backoff_max_ms, pause)
             self._attempts += 1
+            self._trouble = error
         else:
             self._attempts = 0
             self._react(what, error)
