@@ -197,8 +197,8 @@ class Asking:
     def __init__(self) -> None:
         self.lost = threading.Event()
 
-    def poll(self, now: Now) -> Poll:
-        return Poll()
+    def poll(self, now: Now, poll: Poll) -> None:
+        """It has nothing to send."""
 
     def on_response(self, request: Request, response: Any, now: Now) -> None:
         raise AssertionError("a silent server answered")

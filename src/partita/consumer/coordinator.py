@@ -75,18 +75,16 @@ class Coordinator:
             self.drops.append(self.node)
         self.node = None
 
-    def poll(self, now: Now) -> Poll:
+    def poll(self, now: Now, poll: Poll) -> None:
         """The FindCoordinator request to send now, if one is due."""
-        poll = Poll()
         if not self._is_wanted or self._in_flight is not None:
-            return poll
+            return
         if now.mono_ms < self._not_before_ms:
             poll.wake_in(self._not_before_ms - now.mono_ms)
-            return poll
+            return
         message = FindCoordinatorRequest(key=self._group_id, key_type=GROUP_KEY, coordinator_keys=[self._group_id])
         self._in_flight = Request(self, message)
         poll.requests.append(self._in_flight)
-        return poll
 
     def on_response(self, request: Request, response: Any, now: Now) -> None:
         """Remember the coordinator, or try again later; a final error stays in `error`."""

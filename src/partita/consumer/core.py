@@ -66,7 +66,7 @@ class ConsumerCore(ClientCore):
         self.fetching = Fetching(config, self.subscription, self.metadata, self.positions, self.buffer, uniform)
         self.ends = PartitionEnds(self.subscription, read_committed=config.read_committed)
         self.watchdog = Watchdog(config, self.subscription, self.events)
-        self._polls: tuple[Callable[[Now], Poll], ...] = (
+        self._polls: tuple[Callable[[Now, Poll], None], ...] = (
             self.commits.poll,
             self.positions.poll,
             self.committed.poll,
@@ -97,13 +97,14 @@ class ConsumerCore(ClientCore):
         """Let every part act once; return the requests to send now and the time of the next turn."""
         self._pass_facts_along(now)
         self.membership.is_awaited = self.commits.awaits_round
-        poll = self.membership.poll(now)
+        poll = Poll()
+        self.membership.poll(now, poll)
         if self.membership.app_polling:
             self._take_ends()
             self.commits.auto_poll(now, poll)
         self._pass_facts_along(now)
         for poll_part in self._polls:
-            poll.add(poll_part(now))
+            poll_part(now, poll)
         return poll
 
     def on_response(self, request: Request, response: Any, now: Now) -> None:

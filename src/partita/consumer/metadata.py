@@ -94,16 +94,15 @@ class Metadata:
         self._one_offs = [one for one in self._one_offs if one[1] is not operation]
         operation.is_done = True
 
-    def poll(self, now: Now) -> Poll:
+    def poll(self, now: Now, poll: Poll) -> None:
         """The metadata requests to send now: for the application's questions, and for the cache when it is due."""
-        poll = Poll()
         if self._one_offs and now.mono_ms < self._one_off_ms:
             poll.wake_in(self._one_off_ms - now.mono_ms)
         else:
             poll.requests += [self._request(topics, operation) for topics, operation in self._one_offs]
             self._one_offs.clear()
         if self._in_flight is not None:
-            return poll
+            return
         due = self._is_wanted or now.mono_ms >= self._fresh_until_ms
         if due and now.mono_ms >= self._not_before_ms:
             self._in_flight = self._request(self._topics, None)
@@ -111,7 +110,6 @@ class Metadata:
             poll.requests.append(self._in_flight)
         else:
             poll.wake_in((self._not_before_ms if due else self._fresh_until_ms) - now.mono_ms)
-        return poll
 
     def on_response(self, request: Request, response: MetadataResponse, now: Now) -> None:
         """Update the cache, or answer the application's question."""

@@ -1,7 +1,7 @@
 """The objects that the consumer's parts and its shell exchange: requests, events, operations under way.
 
-A part's `poll(now)` returns the requests to send and when to ask again. The shell sends each to `node` (None: any
-node) and comes back with `on_response` or `on_disconnect`.
+The core hands one `Poll` to every part, which adds the requests to send and when to ask again. The shell sends each to
+`node` (None: any node) and comes back with `on_response` or `on_disconnect`.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ FOREVER_MS = 3_600_000
 class Part(Protocol):
     """One concern of the consumer: decides on requests and takes in their answers."""
 
-    def poll(self, now: Now) -> Poll:
-        """Return the requests to send now, and how long the shell may wait before it polls again."""
+    def poll(self, now: Now, poll: Poll) -> None:
+        """Add to `poll` the requests to send now, and how long the shell may wait before it polls again."""
 
     def on_response(self, request: Request, response: Any, now: Now) -> None:
         """The answer to one of its requests."""
@@ -49,21 +49,16 @@ class Request:
 
 @dataclass(slots=True)
 class Poll:
-    """Requests to send now, and how long the part can wait before it is asked again."""
+    """Requests to send now, and how long the parts can wait before they are asked again."""
 
     requests: list[Request] = field(default_factory=list)
     wait_ms: int = FOREVER_MS
 
-    def add(self, other: Poll) -> None:
-        """Take over the requests and the shorter wait of another part."""
-        if other.requests:
-            self.requests += other.requests
-        if other.wait_ms < self.wait_ms:
-            self.wait_ms = other.wait_ms
-
     def wake_in(self, ms: float) -> None:
         """Ask to be polled again within `ms`."""
-        self.wait_ms = min(self.wait_ms, max(0, int(ms + 0.999)))
+        wait_ms = int(ms + 0.999)
+        if wait_ms < self.wait_ms:
+            self.wait_ms = max(0, wait_ms)
 
 
 @dataclass(slots=True, eq=False)

@@ -193,14 +193,13 @@ class Commits:
 
     # Part
 
-    def poll(self, now: Now) -> Poll:
+    def poll(self, now: Now, poll: Poll) -> None:
         """The commits to send now. One that failed waits for its back-off and for newer ones in flight."""
-        poll = Poll()
         if not self._queue:
-            return poll
+            return
         if self._coordinator.node is None:
             self._without_coordinator()
-            return poll
+            return
         # Rebuilt as it is walked, since most ways below put a commit back.
         waiting, self._queue = self._queue, []
         for commit in waiting:
@@ -217,7 +216,6 @@ class Commits:
                 self._fail(commit, self._moved_on("the group has rebalanced since; poll, then commit again"))
             else:
                 self._send_what_is_news(commit, poll)
-        return poll
 
     def on_response(self, request: Request, response: OffsetCommitResponse, now: Now) -> None:
         """Read the answer partition by partition; the first decisive error decides for the whole commit."""

@@ -54,7 +54,7 @@ class GroupMembership(ABC):
         """The application polls: the time between polls starts over, unless it is inside a callback."""
 
     @abstractmethod
-    def poll(self, now: Now) -> Poll:
+    def poll(self, now: Now, poll: Poll) -> None:
         """Heartbeats that are due; while the application polls, also the next step towards its assignment."""
 
     def callback_done(self, error: BaseException | None, now: Now) -> None:

@@ -84,17 +84,15 @@ class HeartbeatMembership(GroupMembership):
 
     # Asked all the time
 
-    def poll(self, now: Now) -> Poll:
+    def poll(self, now: Now, poll: Poll) -> None:
         """The heartbeat that is due; while the application polls, also the next step of a reconciliation."""
         self._now = now
-        poll = Poll()
         member = self.member
         if self.app_polling and not self._runner.awaits_callback:
             self._polled_at_ms = now.mono_ms
             self._advance(poll)
         if member.state in _IN_GROUP:
             self._beat(now, poll)
-        return poll
 
     def _beat(self, now: Now, poll: Poll) -> None:
         member = self.member

@@ -102,13 +102,11 @@ class JoinExchange:
         self._pending = self._to_coordinator(part, message, timeout)
         return self._pending
 
-    def poll(self, part: Any) -> Poll:
+    def poll(self, part: Any, poll: Poll) -> None:
         """Continue as leader once the metadata of all topics of the group is there."""
-        poll = Poll()
         if self._to_lead is not None and self._metadata.covers(self._member.subscription.group_topics):
             response, self._to_lead = self._to_lead, None
             poll.requests += self._lead(part, response)
-        return poll
 
     def on_response(self, request: Request, response: Any, now: Now) -> list[Request]:
         """Take in an answer; return the next requests."""

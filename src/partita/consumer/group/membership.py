@@ -69,10 +69,9 @@ class Membership(GroupMembership):
 
     # Asked all the time
 
-    def poll(self, now: Now) -> Poll:
+    def poll(self, now: Now, poll: Poll) -> None:
         """Heartbeats that are due; while the application polls, also the next step of a rebalance."""
         self._now = now
-        poll = Poll()
         member = self.member
         if self._coordinator.found_count != self._found_count:
             self._found_count = self._coordinator.found_count
@@ -84,10 +83,9 @@ class Membership(GroupMembership):
         may_advance = self.app_polling or (self.is_awaited and member.is_rebalancing and not member.needs_join_prepare)
         if may_advance and not self._runner.awaits_callback and member.subscription.is_group:
             self._advance(now, poll)
-        poll.add(self._exchange.poll(self))
+        self._exchange.poll(self, poll)
         followup, self.followup = self.followup, []
         poll.requests += followup
-        return poll
 
     def _beat(self, now: Now, poll: Poll) -> None:
         if self._coordinator.node is None:

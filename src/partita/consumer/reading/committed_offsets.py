@@ -67,9 +67,8 @@ class CommittedOffsets:
             ask.operations = [one for one in ask.operations if one is not operation]
         self._asks = [ask for ask in self._asks if ask.operations]
 
-    def poll(self, now: Now) -> Poll:
+    def poll(self, now: Now, poll: Poll) -> None:
         """The OffsetFetch requests to send now; without a coordinator it is looked up first."""
-        poll = Poll()
         for ask in list(self._asks):
             if ask.in_flight:
                 continue
@@ -82,7 +81,6 @@ class CommittedOffsets:
                 poll.wake_in(ask.not_before_ms - now.mono_ms)
             else:
                 poll.requests.append(self._send(ask))
-        return poll
 
     def _send(self, ask: _Ask) -> Request:
         by_topic: dict[str, list[int]] = {}

@@ -80,7 +80,7 @@ class Fetching:
 
     # Asking
 
-    def poll(self, now: Now) -> Poll:
+    def poll(self, now: Now, poll: Poll) -> None:
         """One Fetch for each broker that may be asked now.
 
         The trick is which brokers are left out. A broker with a fetch in flight is, because its session allows only
@@ -89,17 +89,16 @@ class Fetching:
         handed out, and then for all its partitions at once. Partitions that are paused, rest after an error or have no
         position yet are left out of the request, so the session forgets them until they come back.
         """
-        poll = Poll()
         if self.is_closed or self.is_stopped or not self._subscription.assignment:
-            return poll
+            return
         # A bound on memory that Kafka's consumer does not have: slow applications with many brokers would buffer for
         # all of them.
         room = self._config.fetch_buffer_max_bytes - (self._buffer.size)
         if room <= 0:
-            return poll
+            return
         held = self._held_brokers()
         if self._are_all_held(held):
-            return poll
+            return
         self._follow_metadata()
         wanted: dict[int, dict[TopicPartition, FetchSlot]] = {}
         nodes: dict[int, Node] = {}
@@ -127,7 +126,6 @@ class Fetching:
             wanted[node.id][tp] = place.slot
         for node_id, slots in wanted.items():
             self._ask(nodes[node_id], slots, room, now, poll)
-        return poll
 
     def _held_brokers(self) -> set[int]:
         """Brokers with a fetch in flight, or with data in the buffer that could be handed out."""

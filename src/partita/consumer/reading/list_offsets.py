@@ -114,9 +114,8 @@ class OffsetLookups:
         """Drop this operation: its caller no longer waits for it."""
         self._asks = [a for a in self._asks if a.operation is not operation]
 
-    def poll(self, now: Now) -> Poll:
+    def poll(self, now: Now, poll: Poll) -> None:
         """The ListOffsets requests to send now, one per leader."""
-        poll = Poll()
         for ask in self._asks:
             todo = {tp: ts for tp, ts in ask.open.items() if tp not in ask.in_flight}
             if not todo:
@@ -138,7 +137,6 @@ class OffsetLookups:
             poll.requests += requests
             if leaderless:
                 self._metadata.request_update()
-        return poll
 
     def on_response(self, request: Request, response: ListOffsetsResponse, now: Now) -> None:
         """Note the found offsets; partitions whose leader moved are asked for again."""

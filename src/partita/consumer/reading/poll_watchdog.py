@@ -27,11 +27,10 @@ class Watchdog:
         self._moved: dict[TopicPartition, tuple[int, int]] = {}
         self._told: set[TopicPartition] = set()
 
-    def poll(self, now: Now) -> Poll:
+    def poll(self, now: Now, poll: Poll) -> None:
         """Note every partition that has just begun to stand still. It sends nothing."""
-        poll = Poll()
         if self._timeout_ms == 0:
-            return poll
+            return
         for tp, since_ms in self.stalled(now).items():
             if tp not in self._told:
                 self._told.add(tp)
@@ -41,7 +40,6 @@ class Watchdog:
                 fields = {"topic": tp.topic, "partition": tp.partition, "since_ms": since_ms, "position": offset}
                 self._events.append(Note("no_progress", text, fields))
         poll.wake_in(max(1, self._timeout_ms // 4))
-        return poll
 
     def stalled(self, now: Now) -> dict[TopicPartition, int]:
         """Partitions with data ahead whose position has not moved for the time-out; value: since when, in ms."""

@@ -54,11 +54,10 @@ class Positions:
         self._out_of_range: dict[TopicPartition, int] = {}
         self._errors: list[KafkaError] = []
 
-    def poll(self, now: Now) -> Poll:
+    def poll(self, now: Now, poll: Poll) -> None:
         """Ask for committed offsets, and send the resets that are due."""
-        poll = Poll()
         if not self.is_started:
-            return poll
+            return
         self._initialize()
         targets: dict[TopicPartition, int] = {}
         resets: dict[TopicPartition, Reset] = {}
@@ -72,7 +71,6 @@ class Positions:
             resets[tp] = state.reset
         if targets:
             self._ask_for(targets, resets, now, poll)
-        return poll
 
     def ask_for(self, tp: TopicPartition) -> None:
         """The application wants this position now, perhaps inside the callback that announces the partition."""

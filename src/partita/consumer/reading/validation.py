@@ -37,10 +37,9 @@ class Validation:
         self._request_ms = request_ms
         self._checked: tuple[int, int] = (-1, -1)
 
-    def poll(self, now: Now) -> Poll:
+    def poll(self, now: Now, poll: Poll) -> None:
         """The OffsetForLeaderEpoch requests to send now, one per leader."""
         self._follow_leaders()
-        poll = Poll()
         by_node: dict[Node, dict[TopicPartition, Position]] = {}
         for tp, state in self._subscription.unsettled.items():
             if state.state is not AWAIT_VALIDATION or state.position is None:
@@ -55,7 +54,6 @@ class Validation:
             state.next_retry_ms = now.mono_ms + self._request_ms
             by_node.setdefault(node, {})[tp] = state.position
         poll.requests += [self._request(node, positions) for node, positions in by_node.items()]
-        return poll
 
     def _follow_leaders(self) -> None:
         """Compare every position's leader with the metadata, when either has changed."""

@@ -34,10 +34,11 @@ class ShareCore(ClientCore):
     def poll(self, now: Now) -> Poll:
         """Let every part act once; return the requests to send now and the time of the next turn."""
         self.metadata.want_topics(self.membership.topics)
-        poll = self.membership.poll(now)
+        poll = Poll()
+        self.membership.poll(now, poll)
         self.fetching.assigned = self.membership.assigned
         for part in (self.fetching, self.metadata, self.coordinator):
-            poll.add(part.poll(now))
+            part.poll(now, poll)
         return poll
 
     # The application

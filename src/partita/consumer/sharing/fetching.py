@@ -84,9 +84,8 @@ class ShareFetching:
 
     # Asking
 
-    def poll(self, now: Now) -> Poll:
+    def poll(self, now: Now, poll: Poll) -> None:
         """At most one request to each leader: its session allows no more."""
-        poll = Poll()
         self._drop_ended_locks(now)
         self._renew(now, poll)
         wanted = {} if self.is_closing else self._wanted()
@@ -94,7 +93,6 @@ class ShareFetching:
             session = self._sessions.setdefault(node_id, Session(node_id))
             if session.in_flight is None:
                 self._ask(session, wanted.get(node_id), now, poll)
-        return poll
 
     def _in_turn(self, node_id: int) -> tuple[bool, int]:
         """The leaders behind the last one that was asked come first."""

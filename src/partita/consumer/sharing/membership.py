@@ -80,32 +80,30 @@ class ShareMembership:
         if self.topics and self.standing is Standing.OUT:
             self.standing = Standing.JOINING
 
-    def poll(self, now: Now) -> Poll:
+    def poll(self, now: Now, poll: Poll) -> None:
         """The heartbeat that is due."""
-        poll = Poll()
         if self.is_polling:
             self._polled_at_ms = now.mono_ms
         if self.standing not in (Standing.JOINING, Standing.IN):
-            return poll
+            return
         silence_ends_ms = self._polled_at_ms + self._config.max_poll_interval_ms
         if now.mono_ms >= silence_ends_ms:
             self._leave_for_silence(now, poll)
-            return poll
+            return
         poll.wake_in(silence_ends_ms - now.mono_ms)
         if self._coordinator.node is None:
             self._coordinator.want()
             self._said = None
-            return poll
+            return
         if self._in_flight is not None:
-            return poll
+            return
         has_news = self._said is None or self._said != self.topics
         due_ms = max(self._not_before_ms, 0 if has_news or self.standing is Standing.JOINING else self._next_ms)
         if now.mono_ms < due_ms:
             poll.wake_in(due_ms - now.mono_ms)
-            return poll
+            return
         self._in_flight = self._heartbeat(self._epoch, says_all=has_news)
         poll.requests.append(self._in_flight)
-        return poll
 
     def _heartbeat(self, epoch: int, *, says_all: bool) -> Request:
         message = ShareGroupHeartbeatRequest(
