@@ -173,10 +173,8 @@ def held_cut(root: Path, owner: str) -> Iterator[HeldCut]:
     """
     file = os.open(root / ASKED, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            raise NoCut("another copy of it is being made; wait for its end") from None
+        while not _is_locked(file):
+            time.sleep(_LOOK_SECONDS)
         token = os.urandom(8).hex()
         os.ftruncate(file, 0)
         os.pwrite(file, token.encode("ascii"), 0)
@@ -187,6 +185,19 @@ def held_cut(root: Path, owner: str) -> Iterator[HeldCut]:
                 (root / name).unlink(missing_ok=True)
     finally:
         os.close(file)
+
+
+def _is_locked(file: int) -> bool:
+    """Lock a request; return False for a moment in which the broker looks at it. Raises NoCut if a copy has it."""
+    with suppress(OSError):
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        return True
+    try:
+        fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)  # as the broker does
+    except OSError:
+        raise NoCut("another copy of it is being made; wait for its end") from None
+    fcntl.flock(file, fcntl.LOCK_UN)
+    return False
 
 
 def _await_answer(root: Path, token: str, owner: str) -> Cut:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import fcntl
 import logging
 import os
 import threading
+import time
 from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from click.testing import CliRunner
@@ -220,6 +223,19 @@ def test_a_copy_that_died_holds_nothing_up(tmp_path: Path) -> None:
     with Broker(data_dir=str(tmp_path / "d")) as broker:
         (tmp_path / "d" / cut.ASKED).write_text("0123456789abcdef")
         broker.produce("t", "x")
+        assert back_up(tmp_path / "d", tmp_path / "copy").partitions == 1
+
+
+def test_a_broker_that_looks_just_now_is_no_other_copy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with Broker(data_dir=str(tmp_path / "d")) as broker, (tmp_path / "d" / cut.ASKED).open("w") as looking:
+        broker.produce("t", "x")
+        fcntl.flock(looking, fcntl.LOCK_SH)
+
+        def goes(seconds: float) -> None:
+            fcntl.flock(looking, fcntl.LOCK_UN)
+            time.sleep(seconds)
+
+        monkeypatch.setattr(cut, "time", SimpleNamespace(sleep=goes, monotonic=time.monotonic))
         assert back_up(tmp_path / "d", tmp_path / "copy").partitions == 1
 
 
