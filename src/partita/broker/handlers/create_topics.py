@@ -80,7 +80,7 @@ def _timed_out(results: list[CreatableTopicResult]) -> None:
         if result.error_code == ErrorCode.NONE:
             result.error_code = ErrorCode.REQUEST_TIMED_OUT
             result.error_message = "The topic is being created, and is not durable yet."
-            result.configs = None
+            result.configs = []
 
 
 def _portions(topics: Iterable[CreatableTopic]) -> Iterator[list[CreatableTopic]]:
@@ -106,7 +106,7 @@ def _create(planned: NewTopics, results: list[CreatableTopicResult]) -> None:
         for result in results:
             if result.name in names:
                 result.error_code, result.error_message = ErrorCode.KAFKA_STORAGE_ERROR, str(error)
-                result.configs = None
+                result.configs = []
         return
     for result in results:
         if result.name in created:
@@ -124,7 +124,7 @@ def _planned(
         settings = _settings(ctx, asked)
         replicas = _replicas(ctx, asked, planned)
     except Refused as refused:
-        return CreatableTopicResult(name=asked.name, error_code=refused.code, error_message=str(refused), configs=None)
+        return CreatableTopicResult(name=asked.name, error_code=refused.code, error_message=str(refused), configs=[])
     if not validate_only:
         planned.add(asked.name, replicas, settings)
     own = TopicConfig(ctx.config, settings)

@@ -9,6 +9,7 @@ and any wait.
 from __future__ import annotations
 
 from partita.broker.api.context import Answer, RequestContext, Steps
+from partita.broker.api.error_answers import error_answer
 from partita.broker.api.needs import OTHERS_GO_ON, InHandler
 from partita.broker.api.served import PARTITIONS_MAX, Errors, Quota, Served
 from partita.broker.handlers._partitions import endpoints, find
@@ -44,7 +45,7 @@ API = Served(
 
 MAX_ANSWER_BYTES = 50 << 20
 MAX_WAIT_MS = 30_000
-READ_COMMITTED = 1
+READ_UNCOMMITTED, READ_COMMITTED = 0, 1
 _IDS_FROM, _SESSIONS_FROM, _ZSTD_FROM, _LEADER_FROM = 13, 7, 10, 16
 _REFUSED_BEFORE_READING = frozenset(
     {ErrorCode.TOPIC_AUTHORIZATION_FAILED, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.UNKNOWN_TOPIC_ID}
@@ -54,8 +55,14 @@ _REFUSED_BEFORE_READING = frozenset(
 def handle(ctx: RequestContext, request: FetchRequest) -> Steps[Answer]:
     """Answer at once when there is enough, an error, or no time to wait; else a future.
 
+    Unknown isolation levels are refused, as in Kafka.
+
     Whenever all of many partitions are read, others have their turn in between.
     """
+    if request.isolation_level not in (READ_UNCOMMITTED, READ_COMMITTED):
+        refused = error_answer(request.API_KEY, ctx.version, request, ErrorCode.UNKNOWN_SERVER_ERROR)
+        assert isinstance(refused, FetchResponse), "every Fetch is answered"
+        return refused
     wait_ms = min(request.max_wait_ms, MAX_WAIT_MS)
     named: dict[Key, Wanted] = {}
     for topic in request.topics:

@@ -35,14 +35,14 @@ API = Served(
 
 LATEST, EARLIEST, MAX_TIMESTAMP = -1, -2, -3
 EARLIEST_LOCAL, LATEST_TIERED, EARLIEST_PENDING_UPLOAD = -4, -5, -6
-READ_COMMITTED = 1
+READ_UNCOMMITTED, READ_COMMITTED = 0, 1
 COUNTERS = 64
 _SINCE = {MAX_TIMESTAMP: 7, EARLIEST_LOCAL: 8, LATEST_TIERED: 9, EARLIEST_PENDING_UPLOAD: 11}
 """The version from which a special timestamp is understood."""
 
 
 def handle(ctx: RequestContext, request: ListOffsetsRequest) -> Steps[ListOffsetsResponse]:
-    """Partitions named twice in one request are refused, as in Kafka.
+    """Partitions named twice in one request are refused, as in Kafka, and all with an unknown isolation level.
 
     A client that claims to be a replica gets a consumer's answer and sees no further. (H27)
 
@@ -64,7 +64,9 @@ def handle(ctx: RequestContext, request: ListOffsetsRequest) -> Steps[ListOffset
         for part in topic.partitions:
             yield None
             place = (topic.name, part.partition_index)
-            if counts[hash(place) % COUNTERS][place] > 1:
+            if request.isolation_level not in (READ_UNCOMMITTED, READ_COMMITTED):
+                answers.append(_error(part, ErrorCode.UNKNOWN_SERVER_ERROR))
+            elif counts[hash(place) % COUNTERS][place] > 1:
                 answers.append(_error(part, ErrorCode.INVALID_REQUEST))
             else:
                 answers.append((yield from _partition(ctx, request, topic.name, part)))

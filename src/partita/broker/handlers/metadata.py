@@ -52,18 +52,22 @@ def handle(ctx: RequestContext, request: MetadataRequest) -> Answer | Steps[Answ
     """Null topics ask for all, in version 0 an empty list does too; afterwards an empty list asks for none."""
     if request.topics is None or (ctx.version == 0 and not request.topics):
         return _all(ctx, request)
-    if any(topic.name is None for topic in request.topics) and (
-        ctx.version < 12 or any(t.name is None and t.topic_id == ZERO_UUID for t in request.topics)
-    ):
+    if any(_is_invalid(topic, ctx.version) for topic in request.topics):
         return _invalid(ctx, request.topics)
     return _named(ctx, request, request.topics)
 
 
+def _is_invalid(topic: MetadataRequestTopic, version: int) -> bool:
+    """Before version 12 a topic is named by its name alone, later by name or id."""
+    if version < 12:
+        return topic.name is None or topic.topic_id != ZERO_UUID
+    return topic.name is None and topic.topic_id == ZERO_UUID
+
+
 def _invalid(ctx: RequestContext, topics: list[MetadataRequestTopic]) -> MetadataResponse:
-    """Before version 12 a topic has a name; a null one cannot even be said in the answer, so it is empty there."""
+    """Refuse the request as a whole. Before version 12 a null name cannot be said in the answer: it is empty there."""
     return MetadataResponse(
         error_code=ErrorCode.INVALID_REQUEST,
-        brokers=_brokers(ctx),
         topics=[
             MetadataResponseTopic(
                 error_code=ErrorCode.INVALID_REQUEST,

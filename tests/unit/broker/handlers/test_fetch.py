@@ -95,6 +95,16 @@ def test_read_committed_stops_at_the_first_open_transaction_and_lists_the_aborte
     assert [(a.producer_id, a.first_offset) for a in committed.aborted_transactions or []] == [(1, 0)]
 
 
+@pytest.mark.parametrize("level", [-1, 2])
+def test_an_unknown_isolation_level_is_refused(plane: DataPlane, level: int) -> None:
+    put(plane, "v0")
+    wanted: list[tuple[str | bytes, int, int]] = [("t", 0, 0)]
+    for version in (4, 12):
+        answer = plane.ask("fetch", version, fetch_request(wanted, isolation_level=level))
+        codes = {part.error_code for topic in answer.responses for part in topic.partitions}
+        assert (answer.error_code, codes)[version == 4] in (-1, {-1})
+
+
 @pytest.mark.parametrize(("known", "code"), [(-1, 0), (1, 0), (0, 74), (2, 75)])
 @pytest.mark.case("BM-170")
 def test_the_clients_leader_epoch_is_checked(plane: DataPlane, known: int, code: int) -> None:

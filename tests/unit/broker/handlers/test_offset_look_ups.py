@@ -57,6 +57,11 @@ def test_special_timestamps(plane: DataPlane) -> None:
     assert look_up(plane, at(31).wall_ms) == (0, -1, -1, -1)
 
 
+def test_an_unknown_isolation_level_is_refused(plane: DataPlane) -> None:
+    for level in (-1, 2, 127):
+        assert look_up(plane, -1, isolation=level) == (ErrorCode.UNKNOWN_SERVER_ERROR, -1, -1, -1)
+
+
 def test_an_empty_partition_begins_and_ends_at_zero(plane: DataPlane) -> None:
     assert look_up(plane, -1)[2] == look_up(plane, -2)[2] == 0
     assert look_up(plane, -3) == look_up(plane, 0) == (0, -1, -1, -1)

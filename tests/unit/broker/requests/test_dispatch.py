@@ -21,7 +21,16 @@ def test_a_topic_with_neither_name_nor_the_right_to_an_id_is_an_invalid_request(
     topic = MetadataRequestTopic(name=None, topic_id=bytes(16) if version == 12 else b"\7" * 16)
     answer = raw.ask(MetadataRequest(topics=[topic]), version)
     assert [topic.error_code for topic in answer.topics] == [ErrorCode.INVALID_REQUEST]
-    assert answer.brokers
+    assert (answer.brokers, answer.controller_id) == ([], -1)
+
+
+@pytest.mark.parametrize(
+    ("version", "code"), [(10, ErrorCode.INVALID_REQUEST), (11, ErrorCode.INVALID_REQUEST), (12, 0)]
+)
+def test_a_topic_has_no_id_beside_its_name_before_version_12(broker: Broker, raw: Raw, version: int, code: int) -> None:
+    topic_id = broker.run(lambda: broker.cluster.catalogue.by_name["t"].topic_id)
+    request = MetadataRequest(topics=[MetadataRequestTopic(name="t", topic_id=topic_id)])
+    assert [topic.error_code for topic in raw.ask(request, version).topics] == [code]
 
 
 def test_a_response_that_cannot_be_encoded_becomes_the_error_answer(

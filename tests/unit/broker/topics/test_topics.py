@@ -124,7 +124,8 @@ def test_a_topic_that_cannot_be_is_refused_and_not_made(raw: Raw, fields: dict[s
 
 
 def test_names_taken_doubled_or_alike_are_refused(raw: Raw) -> None:
-    assert create(raw, "t").error_code == ErrorCode.TOPIC_ALREADY_EXISTS
+    refused = create(raw, "t")
+    assert (refused.error_code, refused.configs) == (ErrorCode.TOPIC_ALREADY_EXISTS, [])
     assert create(raw, "a.b").error_code == 0
     assert create(raw, "a_b").error_code == ErrorCode.INVALID_TOPIC_EXCEPTION
     twice = [CreatableTopic(name="x", num_partitions=1, replication_factor=1)] * 2
