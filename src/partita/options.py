@@ -86,12 +86,14 @@ def check_options(
             "give servers as bootstrap_servers=..., topics to subscribe()"
         )
     known = {option.name: option for option in options}
-    spellings = {alias: option.name for option in known.values() for alias in option.aliases}
+    spellings: dict[str, str] = {}
+    asked = [spelled for spelled in (*(dotted or {}), *given) if spelled.replace(".", "_") not in known]
+    if asked:  # names of other clients, which few programs use
+        spellings = {alias: option.name for option in known.values() for alias in option.aliases}
+        if unknown := [spelled for spelled in asked if spelled.replace(".", "_") not in spellings]:
+            raise ConfigError("; ".join(unknown_option(spelled, known) for spelled in unknown))
     values: dict[str, Value] = {}
     came_as: dict[str, str] = {}
-    names = known.keys() | spellings
-    if unknown := [spelled for spelled in (*(dotted or {}), *given) if spelled.replace(".", "_") not in names]:
-        raise ConfigError("; ".join(unknown_option(spelled, known) for spelled in unknown))
     for source in (dotted or {}, given):
         for spelled, value in source.items():
             name = spelled.replace(".", "_")
@@ -102,9 +104,10 @@ def check_options(
             values[name] = check_value(known[name], value)
     for name, option in known.items():
         if name not in values:
-            if option.default is REQUIRED:
+            default = option.default
+            if default is REQUIRED:
                 raise ConfigError(f"{name} is required: {option.help or 'it has no default'}")
-            values[name] = list(option.default) if isinstance(option.default, list) else option.default
+            values[name] = list(default) if isinstance(default, list) else default
     return values
 
 

@@ -7,7 +7,7 @@ Prometheus' JMX exporter gives to Kafka's own. (Kafka: Metrics, MetricName, JmxR
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from enum import Enum
 from functools import lru_cache
 from math import isfinite, isnan, nan
@@ -75,19 +75,17 @@ class Metrics:
     def __init__(self, window_ms: float = 30_000, samples: int = 2) -> None:
         self._window_ms = window_ms
         self._samples = samples
-        self._sensors: dict[tuple[str, Tags], Sensor] = {}
-        self._rows: dict[MetricName, tuple[Row, Sensor]] = {}
+        self._sensors: dict[tuple[str, Tags], tuple[Sensor, str, Sequence[Row]]] = {}
+        """With the group and the rows of each: names are made when they are read, most never are."""
         self._gauges: dict[MetricName, Gauge] = {}
 
-    def sensor(self, key: str, group: str, rows: Iterable[Row], /, **tags: str) -> Sensor:
+    def sensor(self, key: str, group: str, rows: Sequence[Row], /, **tags: str) -> Sensor:
         """The sensor of this key and tags; its metrics exist from the first call on."""
-        tagged = tuple(tags.items())
-        sensor = self._sensors.get((key, tagged))
-        if sensor is None:
-            sensor = self._sensors[key, tagged] = Sensor(self._window_ms, self._samples)
-            for row in rows:
-                self._rows[MetricName(group, row.name, tagged)] = (row, sensor)
-        return sensor
+        place = (key, tuple(tags.items()))
+        kept = self._sensors.get(place)
+        if kept is None:
+            kept = self._sensors[place] = (Sensor(self._window_ms, self._samples), group, rows)
+        return kept[0]
 
     def gauge(self, group: str, name: str, help: str, read: Callable[[], float], /, **tags: str) -> None:
         """A metric whose value is asked for; a second call with the same name and tags replaces it."""
@@ -102,8 +100,6 @@ class Metrics:
         gone = set(tags.items())
         for key in [key for key in list(self._sensors) if gone <= set(key[1])]:
             del self._sensors[key]
-        for name in [name for name in list(self._rows) if gone <= set(name.tags)]:
-            del self._rows[name]
         for name in [name for name in list(self._gauges) if gone <= set(name.tags)]:
             del self._gauges[name]
 
@@ -113,7 +109,11 @@ class Metrics:
 
     def names(self) -> set[MetricName]:
         """Every metric there is."""
-        return {*self._rows, *self._gauges}
+        kept = list(self._sensors.items())
+        return {
+            *self._gauges,
+            *(MetricName(group, row.name, tags) for (_, tags), (_, group, rows) in kept for row in rows),
+        }
 
     def read(self, now_ms: float) -> dict[MetricName, float]:
         """Every metric with its value now."""
@@ -121,12 +121,11 @@ class Metrics:
 
     def walk(self, now_ms: float) -> Iterator[Reading]:
         """Every metric there is at the start, each read when it is its turn; between turns others may work."""
-        sampled: dict[int, Sampled] = {}
-        for name, (row, sensor) in list(self._rows.items()):
-            if id(sensor) not in sampled:
-                sampled[id(sensor)] = sensor.sampled(now_ms)
-            value = value_of(row.how, sensor, sampled[id(sensor)])
-            yield Reading(name, value, row.help, row.how in _GROWING)
+        for (_, tags), (sensor, group, rows) in list(self._sensors.items()):
+            window = sensor.sampled(now_ms)
+            for row in rows:
+                value = value_of(row.how, sensor, window)
+                yield Reading(MetricName(group, row.name, tags), value, row.help, row.how in _GROWING)
         for name, gauge in list(self._gauges.items()):
             yield Reading(name, float(gauge.read()), gauge.help, gauge.is_counter)
 
