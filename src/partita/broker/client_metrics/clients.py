@@ -32,7 +32,7 @@ CLIENTS_MAX = 10_000
 SERIES_MAX = 20_000
 SERIES_OF_CLIENT_MAX = 1_000
 """Numbers that are kept of all clients, and of one; further ones are counted and left out."""
-LABELS_MAX, LABEL_CHARACTERS_MAX, NAME_CHARACTERS_MAX = 12, 128, 200
+LABEL_CHARACTERS_MAX, NAME_CHARACTERS_MAX = 128, 200
 GROUP = "client_metrics"
 _QUIET_INTERVALS = 3
 _ALL = "*"
@@ -131,8 +131,7 @@ class ClientMetrics:
 
     def keep(self, instance: Instance, point: Point) -> None:
         """Take a number into the client's; one that says what was added is added."""
-        labels = point.labels[:LABELS_MAX]
-        shortened = tuple((name[:LABEL_CHARACTERS_MAX], text[:LABEL_CHARACTERS_MAX]) for name, text in labels)
+        shortened = tuple((name[:LABEL_CHARACTERS_MAX], text[:LABEL_CHARACTERS_MAX]) for name, text in point.labels)
         key = (point.name[:NAME_CHARACTERS_MAX], shortened)
         known = instance.series.get(key)
         if known is None:

@@ -15,6 +15,8 @@ from partita.protocol.primitives import Buffer
 _VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
 _DELTA = 1
 _FIELDS_MAX, _FIELDS_OF_MESSAGE_MAX = 200_000, 20_000
+LABELS_MAX = 12
+"""Labels of a number, those of its resource first; further ones are left out."""
 _VARINT_BYTES_MAX = 10
 _DOUBLE, _INT64, _UINT64 = Struct("<d"), Struct("<q"), Struct("<Q")
 
@@ -40,7 +42,8 @@ def points(payload: Buffer) -> Iterator[Point]:
     reader = _Reader()
     for resource_metrics in _parts(reader.fields(memoryview(payload)), 1):
         whole = reader.fields(resource_metrics)
-        shared = [label for each in _parts(whole, 1) for label in _labels(reader, reader.fields(each), 1)]
+        labels = (label for each in _parts(whole, 1) for label in _labels(reader, reader.fields(each), 1))
+        shared = list(dict(labels).items())[:LABELS_MAX]
         for scope in _parts(whole, 2):
             for metric in _parts(reader.fields(scope), 2):
                 yield from _of_metric(reader, reader.fields(metric), shared)
@@ -56,7 +59,7 @@ def _of_metric(reader: _Reader, metric: Fields, shared: list[tuple[str, str]]) -
             for part in _parts(kind, 1):
                 point = reader.fields(part)
                 labels = tuple(dict([*shared, *_labels(reader, point, 7)]).items())
-                yield Point(name, labels, _number(point), is_counter, is_delta)
+                yield Point(name, labels[:LABELS_MAX], _number(point), is_counter, is_delta)
 
 
 def _number(point: Fields) -> float:
