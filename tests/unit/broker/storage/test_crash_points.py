@@ -15,6 +15,7 @@ from support.log.faulty_storage import CrashModel, FaultyStorage, SimulatedCrash
 from support.log.store_world import Ledger, StoreWorld, check, work
 
 DURABILITIES = [Durability.OS, Durability.SYNC]
+Turns = Callable[[Durability, int, int], list[int]]
 LOST = {
     "lost": [CrashModel.NOTHING],
     "torn": [CrashModel.PREFIX, CrashModel.TORN],
@@ -51,6 +52,27 @@ def filmed(durability: Durability) -> FilmedStorage:
     return disk
 
 
+@pytest.fixture
+def turns(pytestconfig: pytest.Config) -> Turns:
+    """Numbers of operations, the last one among them: each meets one durability in turn, with `--slow` both.
+
+    Until an operation fails, all that happens is the same in both.
+    """
+    is_slow = pytestconfig.getoption("--slow")
+
+    def numbers(durability: Durability, first: int, last: int) -> list[int]:
+        turn = durability is Durability.SYNC
+        return [k for k in range(first, last + 1) if is_slow or (k + k // 8) % 2 == turn]
+
+    return numbers
+
+
+def test_the_workload_is_the_same_in_both_durabilities() -> None:
+    one, other = map(filmed, DURABILITIES)
+    assert (one.trace, one.live, one.durable, one.ledger) == (other.trace, other.live, other.durable, other.ledger)
+    assert len(one.crashes) == one.operations == len(one.trace)
+
+
 def operations(durability: Durability) -> int:
     return len(filmed(durability).crashes)
 
@@ -70,7 +92,7 @@ def restart(disk: FaultyStorage, durability: Durability, ledger: Ledger, *, powe
 @pytest.mark.parametrize("durability", DURABILITIES)
 @pytest.mark.parametrize("how", LOST)
 def test_a_crash_at_any_operation_keeps_every_promise(
-    how: str, durability: Durability, pytestconfig: pytest.Config
+    how: str, durability: Durability, turns: Turns, pytestconfig: pytest.Config
 ) -> None:
     """D1 to D5, D10, D11: restarted and checked; sometimes it crashes once more, just after the start.
 
@@ -80,7 +102,8 @@ def test_a_crash_at_any_operation_keeps_every_promise(
     choose = Random(f"{how} {durability}").randrange
     crashes = filmed(durability).crashes
     points = 0
-    for k, (disk, ledger) in enumerate(crashes, 1):
+    for k in turns(durability, 1, len(crashes)):
+        disk, ledger = crashes[k - 1]
         for model in models if is_slow else [models[(k + k // 4) % len(models)]]:
             power_lost = model is not CrashModel.EVERYTHING
             with at_point(k, model, disk):
@@ -93,12 +116,12 @@ def test_a_crash_at_any_operation_keeps_every_promise(
 
 
 @pytest.mark.parametrize("durability", DURABILITIES)
-def test_an_error_of_any_operation_takes_the_directory_offline(durability: Durability) -> None:
+def test_an_error_of_any_operation_takes_the_directory_offline(durability: Durability, turns: Turns) -> None:
     """D7, B3: EIO. Nothing is acknowledged from then on, no mark of a clean stop is left, and nothing is lost."""
     choose = Random(f"error {durability}").randrange
     count = operations(durability)
     points = 0
-    for k in range(1, count + 1):
+    for k in turns(durability, 1, count):
         disk = FaultyStorage()
         disk.fail_operations = {k}
         ledger = Ledger()
@@ -118,12 +141,12 @@ def test_an_error_of_any_operation_takes_the_directory_offline(durability: Durab
 
 
 @pytest.mark.parametrize("durability", DURABILITIES)
-def test_a_failed_sync_that_drops_what_was_written_loses_no_promise(durability: Durability) -> None:
+def test_a_failed_sync_that_drops_what_was_written_loses_no_promise(durability: Durability, turns: Turns) -> None:
     """D7: the kernel drops the pages and reports success next time; nobody may ask it again."""
     choose = Random(f"sync error {durability}").randrange
     syncs = filmed(durability).syncs
     points = 0
-    for k in range(1, syncs + 1):
+    for k in turns(durability, 1, syncs):
         failing = FaultyStorage()
         failing.fail_syncs = {k}
         ledger = Ledger()
@@ -138,13 +161,13 @@ def test_a_failed_sync_that_drops_what_was_written_loses_no_promise(durability: 
 
 
 @pytest.mark.parametrize("durability", DURABILITIES)
-def test_a_disk_without_room_at_any_operation_is_no_failure(durability: Durability) -> None:
+def test_a_disk_without_room_at_any_operation_is_no_failure(durability: Durability, turns: Turns) -> None:
     """D8, B1: ENOSPC once and for good, in turn. What was promised is there, while the disk is full too."""
     choose = Random(f"full {durability}").randrange
     count = operations(durability)
     points = 0
-    for k in range(1 + operations_of_start(durability), count + 1):
-        lasting = (1, 10_000)[(k + (durability is Durability.SYNC)) % 2]
+    for k in turns(durability, 1 + operations_of_start(durability), count):
+        lasting = (1, 10_000)[(k // 2 + (durability is Durability.SYNC)) % 2]
         disk = FaultyStorage()
         disk.full_operations = range(k, k + lasting)
         ledger = Ledger()
@@ -166,12 +189,12 @@ def test_a_disk_without_room_at_any_operation_is_no_failure(durability: Durabili
 
 
 @pytest.mark.parametrize("durability", DURABILITIES)
-def test_what_comes_while_an_operation_is_slow_is_not_promised_by_it(durability: Durability) -> None:
+def test_what_comes_while_an_operation_is_slow_is_not_promised_by_it(durability: Durability, turns: Turns) -> None:
     """B10: records and topics that come while the disk works on a sync belong to the next one; then power is lost."""
     choose = Random(f"slow {durability}").randrange
     count = operations(durability)
     points = 0
-    for k in range(1, count + 1):
+    for k in turns(durability, 1, count):
         disk, ledger = FaultyStorage(), Ledger()
         with at_point(k, "slow", disk), contextlib.suppress(SimulatedCrash):
             world = StoreWorld(disk, durability, ledger)
