@@ -14,6 +14,7 @@ import fastavro
 import pyarrow as pa
 import pytest
 
+from partita.protocol.writer import Writer
 from partita.records.typed.avro_schemas import AvroSchema, defaults_of
 from partita.records.typed.ddl import SchemaError, columns_of, type_text
 from partita.records.typed.decoding import AvroDecoder, Decoded
@@ -217,8 +218,44 @@ def test_malformed_bytes_are_a_fault_whatever_they_announce(raw: bytes) -> None:
 
 def test_a_list_of_nothing_is_not_as_long_as_it_says() -> None:
     schema = AvroSchema('{"type":"record","name":"A","fields":[{"name":"a","type":{"type":"array","items":"null"}}]}')
-    found = decode(AvroDecoder(schema.columns(), schema), b"\xfe\xff\xff\xff\xff\xff\xff\xff\xff\x01\x00")
-    assert [row for row, _ in found.faults] == [0]
+    decoder = AvroDecoder(schema.columns(), schema)
+    thousand = b"\xd0\x0f"
+    found = decode(
+        decoder, b"\xfe\xff\xff\xff\xff\xff\xff\xff\xff\x01\x00", thousand * 40 + b"\x00", thousand * 5 + b"\x00"
+    )
+    assert [row for row, _ in found.faults] == [0, 1]
+    assert len(found.columns.to_pylist()[2]["a"]) == 5000
+
+
+def test_a_decimal_has_a_byte_and_a_time_the_whole_range_of_microseconds() -> None:
+    kinds = ({"type": "bytes", "logicalType": "decimal", "precision": 4, "scale": 2},
+             {"type": "long", "logicalType": "timestamp-millis"})  # fmt: skip
+    schema = AvroSchema(json.dumps({
+        "type": "record", "name": "A", "fields": [{"name": f"c{n}", "type": kind} for n, kind in enumerate(kinds)]
+    }))  # fmt: skip
+    last = 9_223_372_036_854_775
+    raw = [
+        body + zigzag(at)
+        for body, at in ((b"\x00", 0), (b"\x02\x07", last), (b"\x02\x07", -last), (b"\x02\x07", last + 1))
+    ]
+    found = decode(AvroDecoder(schema.columns(), schema), *raw)
+    assert [row for row, _ in found.faults] == [0, 3]
+    assert found.columns.field(1).cast(pa.int64()).to_pylist()[1:3] == [last * 1000, -last * 1000]
+
+
+def zigzag(number: int) -> bytes:
+    out = Writer()
+    out.uvarint(number << 1 if number >= 0 else (-number << 1) - 1)
+    return out.getvalue()
+
+
+def test_the_size_of_a_block_counts_only_where_the_block_is_passed_over() -> None:
+    """As in Avro's own reader."""
+    fields = [{"name": "a", "type": {"type": "array", "items": "int"}}, {"name": "n", "type": "int"}]
+    schema = AvroSchema(json.dumps({"type": "record", "name": "A", "fields": fields}))
+    raw = b"\x03\xff\xff\xff\xff\x0f\x02\x04\x00\x0a"
+    assert decode(AvroDecoder(schema.columns(), schema), raw).columns.to_pylist() == [{"a": [1, 2], "n": 5}]
+    assert [row for row, _ in decode(AvroDecoder(columns_of("n int"), schema), raw).faults] == [0]
 
 
 def test_a_type_that_contains_itself_is_passed_over_to_a_depth() -> None:

@@ -36,7 +36,7 @@ cdef class AvroRows:
     cdef long long known_id
     cdef int depth
     cdef const unsigned char* data
-    cdef Py_ssize_t pos, end
+    cdef Py_ssize_t pos, end, spare
 
     @cython.locals(root=Struct, row=cython.Py_ssize_t, at=cython.Py_ssize_t, start=cython.Py_ssize_t)
     cpdef int read(
@@ -66,7 +66,7 @@ cdef class AvroRows:
     @cython.locals(place=cython.longlong, branch=Node)
     cdef int read_union(self, Node node) except -1
 
-    @cython.locals(count=cython.longlong, size=cython.longlong)
+    @cython.locals(count=cython.longlong, size=cython.longlong, before=cython.Py_ssize_t)
     cdef int read_list(self, Node node) except -1
 
     @cython.locals(entries=Cells, child=Node)

@@ -41,8 +41,8 @@ KINDS = {
     "constant": CONSTANT,
 }  # fmt: skip
 """The numbers are for compiled code alone, which cannot show them to other modules."""
-_EMPTY_MAX: int = 1000
-"""So many elements of a list may have no bytes at all, as nulls have none."""
+_EMPTY_MAX: int = 10_000
+"""So many elements of a record's lists may have no bytes at all, as nulls have none."""
 _DEPTH_MAX: int = 120
 """Types that contain themselves are passed over so deep: uncompiled, a level takes four calls of Python's thousand."""
 _HEAD: int = 5
@@ -88,7 +88,9 @@ class AvroRows:
     bare, and all of `node`.
     """
 
-    __slots__ = ("data", "depth", "end", "faults", "known_id", "learn", "node", "nodes", "pos", "reason", "root")
+    __slots__ = (
+        "data", "depth", "end", "faults", "known_id", "learn", "node", "nodes", "pos", "reason", "root", "spare",
+    )  # fmt: skip
 
     def __init__(self, root: Struct, node: Node | None, learn: Callable[[int], Node | str] | None) -> None:
         self.root = root
@@ -111,6 +113,7 @@ class AvroRows:
             self.pos = start = offsets[row]
             self.end = offsets[row + 1]
             self.depth = 0
+            self.spare = _EMPTY_MAX
             at = first + row
             if nulls is not None and not nulls[at >> 3] >> (at & 7) & 1:
                 root.null()
@@ -245,15 +248,16 @@ class AvroRows:
             if count < 0:
                 count = -count
                 size = self.number()
-                if size < 0 or size > self.end - self.pos:
-                    return False
                 if node.cells is None:
+                    if size < 0 or size > self.end - self.pos:
+                        return False
                     self.pos += size
                     continue
-            if count < 0 or count > self.end - self.pos + _EMPTY_MAX:
+            before = self.pos
+            if count < 0 or count > self.end - before + self.spare or not self.read_block(node, count):
                 return False
-            if not self.read_block(node, count):
-                return False
+            if count > self.pos - before:
+                self.spare -= count - (self.pos - before)
         if node.listed is not None:
             node.listed.step()
         return True
@@ -279,7 +283,7 @@ class AvroRows:
                 self.reason = f"{node.value} is {number}, which is no int"
                 return False
             if node.factor:
-                if not -9_000_000_000_000_000 <= number <= 9_000_000_000_000_000:
+                if not -9_223_372_036_854_775 <= number <= 9_223_372_036_854_775:
                     return False
                 number *= node.factor
             node.whole.put(number)
@@ -331,7 +335,7 @@ class AvroRows:
     def put_decimal(self, node: Node, size: int) -> bool:
         """Append a number of any size, its most significant byte first, that the column's digits can hold."""
         number = int.from_bytes(self.data[self.pos : self.pos + size], "big", signed=True)
-        if not -node.value < number < node.value:
+        if size == 0 or not -node.value < number < node.value:
             return False
         node.wide.put_wide(number)
         return True

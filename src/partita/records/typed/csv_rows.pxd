@@ -4,7 +4,7 @@ import cython
 
 from partita.records.typed.json_rows cimport Field, JsonRows
 
-cdef int _BOOLEAN, _WHOLE, _REAL, _DECIMAL, _TEXT, _BINARY
+cdef int _BOOLEAN, _WHOLE, _REAL, _DECIMAL, _TEXT, _BINARY, _DATE
 
 
 @cython.final

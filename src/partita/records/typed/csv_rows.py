@@ -18,6 +18,7 @@ _REAL: int = KINDS["real"]
 _DECIMAL: int = KINDS["decimal"]
 _TEXT: int = KINDS["text"]
 _BINARY: int = KINDS["binary"]
+_DATE: int = KINDS["date"]
 
 
 class CsvRows:
@@ -153,6 +154,10 @@ class CsvRows:
                 done = self.put_number(field)
                 if done >= 0:
                     return done == 1
+            elif kind == _DATE:
+                if self.stop - self.begin == 10 and values.is_date():
+                    field.whole.put(values.days())
+                    return True
             elif kind != _BOOLEAN:
                 values.pos = self.stop
                 return values.put_string(field) == 1

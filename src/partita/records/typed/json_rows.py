@@ -323,7 +323,7 @@ class JsonRows(JsonText):
             or not (-10 if field.is_small else -22) <= exponent <= (10 if field.is_small else 22)
         ):
             return self.put_odd(field)
-        real: float = self.mantissa
+        real: float = float(self.mantissa)
         if exponent < 0:
             real /= _POWERS[-exponent]
         elif exponent:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from math import inf, nan
 
-from partita.records.typed.odd_values import Target, small, string_as, whole
+from partita.records.typed.odd_values import Target, day, small, string_as, whole
 
 _QUOTE, _ESCAPE, _SPACE = 0x22, 0x5C, 0x20
 _WHOLE = re.compile(r"[+-]?[0-9]+")
@@ -140,4 +140,6 @@ def cell_as(field: Target, text: str, zone: str) -> bytes | float | int | None:
             if found is None:
                 return _NAMED.get(plain if plain not in ("Inf", "-Inf") else text)
             return small(found[1]) if field.is_small else float(found[1])
+        case "date":
+            return day(text)
     return string_as(field, text.encode(), zone)

@@ -23,7 +23,7 @@ _TOKEN = re.compile(
     re.DOTALL,
 )
 _ODD = {b"NaN": nan, b"Infinity": inf, b"+Infinity": inf, b"+INF": inf, b"-Infinity": -inf, b"-INF": -inf}
-_NOT_PLAIN = re.compile(r'["\\\x00-\x1f]')
+_NOT_PLAIN = re.compile('["\\\\\x00-\x1f\ud800-\udfff\U00010000-\U0010ffff]')
 _SHORT = {'"': '\\"', "\\": "\\\\", "\b": "\\b", "\f": "\\f", "\n": "\\n", "\r": "\\r", "\t": "\\t"}
 _INSTANT = re.compile(
     r"(?P<year>[+-]?[0-9]{4,7})(?:-(?P<month>[0-9]{1,2})(?:-(?P<day>[0-9]{1,2})(?P<rest>[ T].*)?)?)?", re.DOTALL
@@ -31,11 +31,36 @@ _INSTANT = re.compile(
 _TIME = re.compile(
     r"[ T]([0-9]{1,2})(?::([0-9]{1,2})(?::([0-9]{1,2})(?:\.([0-9]*))?(?P<zone>[^0-9.].*)?)?)?", re.DOTALL
 )
-_OFFSET = re.compile(r"([+-])([0-9]{1,2})(?::?([0-9]{2}))?(?::?([0-9]{2}))?")
+_OFFSET = re.compile("[+-](?:[0-9]{1,2}(?::[0-9]{1,2}|:[0-9]{2}:[0-9]{2})?|(?:[0-9]{2}){2,3})")
+_PREFIX = re.compile("^(?:UTC|GMT|UT)(?=[+-])")
 _YEARS_400_DAYS = 146_097
+_YEARS_400_S = _YEARS_400_DAYS * 86_400
+_FIRST_S, _LAST_S = -62_135_596_800, 253_402_300_799
+"""The years 1 to 9999, which Python's dates have."""
+_SHORT_ZONES = {
+    "EST": "-05:00", "HST": "-10:00", "MST": "-07:00", "ACT": "Australia/Darwin", "AET": "Australia/Sydney",
+    "AGT": "America/Argentina/Buenos_Aires", "ART": "Africa/Cairo", "AST": "America/Anchorage",
+    "BET": "America/Sao_Paulo", "BST": "Asia/Dhaka", "CAT": "Africa/Harare", "CNT": "America/St_Johns",
+    "CST": "America/Chicago", "CTT": "Asia/Shanghai", "EAT": "Africa/Addis_Ababa", "ECT": "Europe/Paris",
+    "IET": "America/Indiana/Indianapolis", "IST": "Asia/Kolkata", "JST": "Asia/Tokyo", "MIT": "Pacific/Apia",
+    "NET": "Asia/Yerevan", "NST": "Pacific/Auckland", "PLT": "Asia/Karachi", "PNT": "America/Phoenix",
+    "PRT": "America/Puerto_Rico", "PST": "America/Los_Angeles", "SST": "Pacific/Guadalcanal", "VST": "Asia/Ho_Chi_Minh",
+}  # fmt: skip
+"""Names of three letters that Java knows."""
 _WIDE = Context(prec=100_000, rounding=ROUND_HALF_UP)
 _DECIMAL_MAX = 38
-_DECIMAL = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
+_EXPONENTS = range(1 - 2**31, 2**31 + 1)
+"""Those of Java's decimals."""
+_DIGIT = r"(?:(?![\U00010000-\U0010ffff])\d)"
+"""Digits of any script, but none that Java has as two characters."""
+_DECIMAL = re.compile(rf"[+-]?(?:{_DIGIT}+\.?{_DIGIT}*|\.{_DIGIT}+)(?:[eE][+-]?{_DIGIT}+)?")
+_INT = re.compile(rf"[+-]?{_DIGIT}+")
+_QUADS = re.compile(rb"(?:[\0-\x20]*+[A-Za-z0-9+/]{2}(?:[A-Za-z0-9+/]{2}|[A-Za-z0-9+/]=|==))*+[\0-\x20]*+")
+"""Base64 in groups of four letters, with white space between them; a padded group may stand anywhere."""
+_SPACE = "".join(map(chr, (*range(0x21), 0x7F)))
+"""What may stand around a date or a time."""
+_GREGORIAN_DAYS = -141_427
+"""The first day of Gregory's calendar; before it, days that are written as numbers are of another one."""
 
 
 class Target(Protocol):
@@ -69,8 +94,11 @@ class Target(Protocol):
 def text_of(raw: bytes) -> bytes:
     """The text of a string in UTF-8: escapes resolved, malformed bytes replaced; half a pair of surrogates is "?"."""
     text = raw.decode("utf-8", "replace")
-    if "\\" not in text:
-        return text.encode()
+    return re.sub("[\ud800-\udfff]", "?", _resolved(text)).encode() if "\\" in text else text.encode()
+
+
+def _resolved(text: str) -> str:
+    """A text whose escapes stand for what they mean, also for half a pair of surrogates."""
     parts, done = [], 0
     encoded = text.encode()
     for found in _ESCAPE.finditer(encoded):
@@ -79,7 +107,7 @@ def text_of(raw: bytes) -> bytes:
         done = found.end()
     parts.append(encoded[done:].decode())
     pairs = "".join(parts).encode("utf-16-le", "surrogatepass")
-    return re.sub("[\ud800-\udfff]", "?", pairs.decode("utf-16-le", "surrogatepass")).encode()
+    return pairs.decode("utf-16-le", "surrogatepass")
 
 
 def as_text(raw: bytes) -> bytes:
@@ -89,7 +117,7 @@ def as_text(raw: bytes) -> bytes:
 
 def _token(found: re.Match[bytes]) -> bytes:
     if found["text"] is not None:
-        text = text_of(found["text"][1:-1]).decode()
+        text = _resolved(found["text"][1:-1].decode("utf-8", "replace"))
         return f'"{_NOT_PLAIN.sub(_escaped, text)}"'.encode()
     if found["odd"] is not None:
         return _java_real(_ODD[found["odd"]])
@@ -102,14 +130,17 @@ def _token(found: re.Match[bytes]) -> bytes:
 
 
 def _escaped(found: re.Match[str]) -> str:
-    return _SHORT.get(found[0]) or f"\\u{ord(found[0]):04X}"
+    units = found[0].encode("utf-16-be", "surrogatepass").hex().upper()
+    return _SHORT.get(found[0]) or "".join(f"\\u{units[at : at + 4]}" for at in range(0, len(units), 4))
 
 
 def _java_real(value: float) -> bytes:
     """A double as Java writes it: a point always, an exponent below 0.001 and from ten million on."""
     if value != value or value in (inf, -inf):
         return b'"NaN"' if value != value else b'"Infinity"' if value > 0 else b'"-Infinity"'
-    sign, digits, exponent = Decimal(repr(value)).as_tuple()
+    # Java has two digits at least, the nearest ones.
+    short = f"{value:.1e}"
+    sign, digits, exponent = Decimal(short if float(short) == value else repr(value)).as_tuple()
     assert isinstance(exponent, int), "it is finite"
     minus = "-" if sign else ""
     text = "".join(map(str, digits)).lstrip("0").rstrip("0")
@@ -176,10 +207,12 @@ def unscaled(text: str, precision: int, scale: int) -> int | None:
         number = Decimal(text)
     except InvalidOperation:  # an exponent that no decimal has
         return None
+    if number.as_tuple().exponent not in _EXPONENTS:
+        return None
+    if not number or number.adjusted() < -1 - max(scale, 0):
+        return 0
     if number.adjusted() + 1 > _DECIMAL_MAX:
         return None
-    if number.adjusted() < -1 - max(scale, 0) or not number:
-        return 0
     found = int(number.scaleb(scale, _WIDE).quantize(Decimal(1), context=_WIDE))
     return found if abs(found) < 10**precision else None
 
@@ -193,7 +226,8 @@ def string_as(field: Target, raw: bytes, zone: str) -> bytes | float | int | Non
         case "local timestamp":
             return instant(text, None)
         case "date":
-            return day(text)
+            found = day(text)
+            return _numbered_day(text) if found is None else found
         case "binary":
             return _bytes(raw)
         case "real":
@@ -208,18 +242,14 @@ def string_as(field: Target, raw: bytes, zone: str) -> bytes | float | int | Non
 
 
 def _bytes(raw: bytes) -> bytes | None:
-    """Base64 in groups of four letters; a padded group may stand anywhere."""
-    if len(raw) % 4:
+    if _QUADS.fullmatch(raw) is None:
         return None
-    try:
-        return b"".join(b64decode(part, validate=True) for part in re.findall(rb"[^=]*={0,2}", raw) if part)
-    except ValueError:
-        return None
+    return b"".join(map(b64decode, re.findall(rb"[^=]+={0,2}", re.sub(rb"[\0-\x20]+", b"", raw))))
 
 
 def instant(text: str, zone: str | None) -> int | None:
     """Microseconds since 1970 of a timestamp; one without a zone is of `zone`. Without `zone` it must have none."""
-    found = _INSTANT.fullmatch(text.strip())
+    found = _INSTANT.fullmatch(text.strip(_SPACE))
     if found is None or len(found["year"].lstrip("+-")) > 6:
         return None
     days = _days(found)
@@ -236,7 +266,7 @@ def instant(text: str, zone: str | None) -> int | None:
         return None
     seconds = ((days * 24 + hour) * 60 + minute) * 60 + second
     if zone is not None:
-        offset = _offset_s(zone if named is None else named.strip(), seconds)
+        offset = _offset_s(zone if named is None else named.strip(_SPACE[:-1]), seconds)
         if offset is None:
             return None
         seconds -= offset
@@ -246,8 +276,14 @@ def instant(text: str, zone: str | None) -> int | None:
 
 def day(text: str) -> int | None:
     """Days since 1970 of a date; a time behind it does not count."""
-    found = _INSTANT.fullmatch(text.strip())
+    found = _INSTANT.fullmatch(text.strip(_SPACE))
     return None if found is None else _days(found)
+
+
+def _numbered_day(text: str) -> int | None:
+    """Days since 1970 that are written as such: other numbers than those of four to seven digits, which are years."""
+    number = whole(text) if _INT.fullmatch(text) else None
+    return number if number is not None and _GREGORIAN_DAYS <= number < 2**31 else None
 
 
 def _days(found: re.Match[str]) -> int | None:
@@ -263,27 +299,25 @@ def _days(found: re.Match[str]) -> int | None:
 
 def _offset_s(zone: str, local_s: int) -> int | None:
     """Seconds by which this zone is ahead of UTC when its clocks show that time; None for an unknown zone."""
-    for prefix in ("UTC", "GMT", "UT", "Z"):
-        if zone == prefix:
-            return 0
-        if zone.startswith(prefix) and prefix != "Z":
-            zone = zone.removeprefix(prefix)
-            break
-    found = _OFFSET.fullmatch(zone)
-    if found is not None:
-        hours, minutes, seconds = (int(part or 0) for part in found.groups()[1:])
+    zone = _SHORT_ZONES.get(zone, zone)
+    if zone in ("UTC", "GMT", "UT", "Z"):
+        return 0
+    offset = _PREFIX.sub("", zone)
+    if _OFFSET.fullmatch(offset):
+        parts = offset[1:].split(":") if ":" in offset else [offset[1:3], offset[3:5], offset[5:]]
+        hours, minutes, seconds = (int(part or 0) for part in (*parts, "", "")[:3])
         size = (hours * 60 + minutes) * 60 + seconds
         if minutes > 59 or seconds > 59 or size > 18 * 3600:
             return None
-        return -size if found[1] == "-" else size
+        return -size if offset[0] == "-" else size
     try:
         known = ZoneInfo(zone)
     except (ValueError, OSError, LookupError):
         return None
-    try:
-        local = _EPOCH + timedelta(seconds=local_s)
-    except OverflowError:
-        return None
+    if not _FIRST_S <= local_s <= _LAST_S:
+        # Clocks change as 400 years before or after.
+        local_s = local_s % _YEARS_400_S + _YEARS_400_S * (1 if local_s > 0 else -4)
+    local = _EPOCH + timedelta(seconds=local_s)
     # Where clocks jump Python takes the offset before, as Java does.
     ahead = local.replace(tzinfo=known).utcoffset()
     return None if ahead is None else int(ahead.total_seconds())
