@@ -11,13 +11,15 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
 import pytest
 
-from partita import Consumer, Producer
+from partita import Broker, Consumer, Producer
+from partita.consumer.shell import io_thread
 from partita.consumer.shell.waiting import BlockingWaiter, run_blocking
 from support.broker.process import BrokerProcess
 
@@ -124,6 +126,91 @@ with Consumer(bootstrap_servers=sys.argv[1], group_id="g", auto_offset_reset="ea
         _, errors = running.communicate(timeout=120)
     assert time.monotonic() - began < A_FEW_SECONDS
     assert "KeyboardInterrupt" in errors
+
+
+@pytest.fixture
+def one_of_twenty() -> Iterator[Consumer[str, str]]:
+    """A member of a group that reads twenty records."""
+    with Broker(num_partitions=1) as broker:
+        with Producer(bootstrap_servers=broker.bootstrap) as producer:
+            for number in range(20):
+                producer.send("t", str(number))
+        options: dict[str, Any] = {"group_id": "g", "auto_offset_reset": "earliest", "max_poll_records": 5}
+        with Consumer(bootstrap_servers=broker.bootstrap, value_deserializer="str", **options) as consumer:
+            consumer.subscribe(["t"])
+            yield consumer
+
+
+def read_on(consumer: Consumer[str, str], values: list[str]) -> None:
+    """Poll to the end, as a notebook does whose cell was interrupted."""
+    while len(values) < 20:
+        with suppress(KeyboardInterrupt):
+            values += [record.value for record in consumer.poll(1.0)]
+    assert [int(value) for value in values] == list(range(20))
+
+
+def interrupted_once(function: Callable[..., Any], *, at_first: bool = False, made: str = "") -> Callable[..., Any]:
+    """Ctrl-C comes in the application's thread when the function ends, or begins; once, and never without a result."""
+    thread, left = threading.get_ident(), [KeyboardInterrupt()]
+
+    def wrapped(*arguments: Any) -> Any:
+        if at_first and left:
+            raise left.pop()
+        result = function(*arguments)
+        if left and threading.get_ident() == thread and (not made or getattr(result, made)):
+            raise left.pop()
+        return result
+
+    return wrapped
+
+
+def test_records_that_a_poll_took_when_ctrl_c_came_are_given_by_the_next(one_of_twenty: Consumer[str, str]) -> None:
+    """The position was behind them, so that a commit covered what the application had not got."""
+    delivery: Any = one_of_twenty._delivery
+    delivery._note_handed_out = interrupted_once(delivery._note_handed_out)
+    values: list[str] = []
+    while not values:
+        with suppress(KeyboardInterrupt):
+            values += [record.value for record in one_of_twenty.poll(1.0)]
+    one_of_twenty._driver.interceptors.on_consume = interrupted_once(one_of_twenty._driver.interceptors.on_consume)  # type: ignore[method-assign]
+    with pytest.raises(KeyboardInterrupt):
+        one_of_twenty.poll(5.0)
+    assert one_of_twenty.position(("t", 0)) == 5
+    delivery.in_hand.fill = interrupted_once(delivery.in_hand.fill, at_first=True)
+    loop = iter(one_of_twenty)
+    with pytest.raises(KeyboardInterrupt):
+        next(loop)
+    values += [next(one_of_twenty).value for _ in range(5)]
+    delivery._core.buffer._take = interrupted_once(delivery._core.buffer._take)
+    read_on(one_of_twenty, values)
+
+
+def test_a_consumer_whose_thread_ctrl_c_kept_from_starting_starts_it_later(
+    one_of_twenty: Consumer[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The first requests counted as sent, and no poll ever asked again."""
+    monkeypatch.setattr(io_thread, "_new_loop", interrupted_once(io_thread._new_loop, at_first=True))
+    with pytest.raises(KeyboardInterrupt):
+        one_of_twenty.poll(1.0)
+    read_on(one_of_twenty, [])
+
+
+@pytest.mark.parametrize("part", range(10))
+def test_what_a_part_of_the_core_decided_when_ctrl_c_came_is_decided_again(
+    one_of_twenty: Consumer[str, str], part: int
+) -> None:
+    """Requests that nobody had sent counted as under way, and the consumer read nothing for ever."""
+    core = one_of_twenty._core
+    if part == len(core._polls):
+        core.membership.poll = interrupted_once(core.membership.poll, made="requests")  # type: ignore[method-assign]
+    else:
+        polls = list(core._polls)
+        polls[part] = interrupted_once(polls[part], made="requests")
+        core._polls = tuple(polls)
+    read_on(one_of_twenty, [])
+    with suppress(KeyboardInterrupt):
+        one_of_twenty.commit()
+    one_of_twenty.commit()
 
 
 class InterruptedCondition(threading.Condition):

@@ -6,6 +6,7 @@ The core hands one `Poll` to every part, which adds the requests to send and whe
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Protocol
@@ -45,6 +46,13 @@ class Request:
     context: Any = None
     version: int = -1
     sent_at_ms: int = 0
+
+    def __post_init__(self) -> None:
+        MADE.append(self)
+
+
+MADE: deque[Request] = deque(maxlen=256)
+"""The requests of all consumers that were made last: what is broken off while it decides cannot return its own."""
 
 
 @dataclass(slots=True)

@@ -6,7 +6,7 @@ Data counts only while its partition stands at the fetched position. (Kafka: Fet
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Container, Iterator
 from dataclasses import dataclass, field
 
 from partita.consumer.errors import CorruptRecordError
@@ -59,6 +59,10 @@ class FetchBuffer:
     def drop_topics_but(self, topics: set[str]) -> None:
         """The subscription changed: data of other topics is no longer wanted."""
         self._answers = deque(fetch for fetch in self._answers if fetch.tp.topic in topics)
+
+    def drop(self, partitions: Container[TopicPartition]) -> None:
+        """Data of these partitions is no longer wanted."""
+        self._answers = deque(fetch for fetch in self._answers if fetch.tp not in partitions)
 
     def collect(self, max_records: int) -> Collected:
         """Records in the order of the answers; an error is raised when its turn comes and nothing precedes it."""

@@ -29,6 +29,7 @@ lock held; look at `assignment` twice and expect the same state.
 
 from __future__ import annotations
 
+from asyncio import CancelledError
 from collections.abc import Callable, Iterable, Sequence
 from logging import DEBUG
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -108,11 +109,15 @@ class Delivery:
     async def poll_records(self, timeout: float, limit: int) -> ConsumerRecords[Any, Any]:
         """Poll for at most `limit` records, those in hand first, and for ends of partitions if they are wanted."""
         found = await self.poll(timeout, lambda: self.take_records(limit), self._new_ends)
-        records: ConsumerRecords[Any, Any] = ConsumerRecords() if found is None else found
-        if self._tells_ends and len(records):
-            with self._driver.io.lock:
-                records.ends = self._core.ends.take_news()
-        return records
+        try:
+            records: ConsumerRecords[Any, Any] = ConsumerRecords() if found is None else found
+            if self._tells_ends and len(records):
+                with self._driver.io.lock:
+                    records.ends = self._core.ends.take_news()
+            return records
+        except BaseException:
+            self.in_hand.step_back()
+            raise
 
     async def poll_arrow(self, timeout: float, decode: DecodeAs) -> pa.RecordBatch | None:
         """Poll for everything fetched; None at the timeout, and for ends of partitions if they are wanted."""
@@ -127,8 +132,18 @@ class Delivery:
     async def poll(self, timeout: float, take: Callable[[], Any] | None, ended: Callable[[], Any] | None = None) -> Any:
         """Poll until `take` finds something, or `ended`, asked with the lock held; None after `timeout` seconds.
 
-        Callbacks run in here.
+        Callbacks run in here. An interruption, at whatever line, takes the application back to where it stood.
         """
+        self.in_hand.stand(None)
+        try:
+            return await self._poll(timeout, take, ended)
+        except BaseException as error:
+            # These two come where records are put back, or where none have been taken.
+            if not isinstance(error, Exception | CancelledError):
+                self.in_hand.step_back()
+            raise
+
+    async def _poll(self, timeout: float, take: Callable[[], Any] | None, ended: Callable[[], Any] | None) -> Any:
         driver, core = self._driver, self._core
         self._check_seconds(timeout)
         # Two polls at once would share positions, and neither would know what the other took.
@@ -189,9 +204,12 @@ class Delivery:
             pause_ms = self._outage.pause_ms()
             # During an outage fetched records wait, but those in hand were decoded before it and need nothing.
             if take is not None and (self.in_hand or (core.buffer and not pause_ms)):
+                with driver.io.lock:
+                    self.in_hand.stand(fetch.tp for fetch in core.buffer)
                 found = await take()
                 if found is not None:
                     return found
+                self.in_hand.stand(None)
             if ended is not None:
                 with driver.io.lock:
                     found = ended()
@@ -420,6 +438,7 @@ class Delivery:
         if not await self._dead_letters.pass_over(error, end):
             return False
         with self._driver.io.lock:
+            self.in_hand.stand(None)
             self._core.buffer.pass_over(error.topic_partition, error.offset, end)
             if (state := self._core.subscription.assignment.get(error.topic_partition)) is not None:
                 state.unsettled_at = UNKNOWN

@@ -11,13 +11,14 @@ import asyncio
 import contextlib
 import logging
 import threading
+from collections import deque
 from collections.abc import Callable, Hashable, Iterable
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from partita.consumer.client_core import ClientCore
 from partita.consumer.errors import ConsumerError
-from partita.consumer.request import Request
+from partita.consumer.request import MADE, Request
 from partita.errors import AuthenticationError
 from partita.net.access import Access
 from partita.net.broker_news import role_in
@@ -54,6 +55,8 @@ class IoThread:
         self.failure: BaseException | None = None
         self.waiters: list[Callable[[], None]] = []
         self.in_flight: set[Request] = set()
+        self._unsent: deque[Request] = deque()
+        """Requests that are decided, and that the thread is to send."""
         self.on_answer: Callable[[Request, Any, int], None] | None = None
         self.answered_ms = 0
         """When the last answer of any broker came."""
@@ -83,20 +86,30 @@ class IoThread:
         """Let the core decide now; the I/O thread does what it asks."""
         if self._is_over:
             return
+        # Ctrl-C may come at any line, and what the core takes for sent has to be sent: the thread runs before that.
+        loop = self._running_loop()
         now = self.clock.now()
-        poll = self.core.poll(now)
+        MADE.clear()
+        try:
+            poll = self.core.poll(now)
+            self._unsent += poll.requests
+            self.in_flight.update(poll.requests)
+        except BaseException:
+            self.core.on_broken_off({*self._unsent, *self.in_flight}, now)
+            loop.call_soon_threadsafe(self._turn)
+            raise
         due_ms = now.mono_ms + poll.wait_ms
         drops = self.core.take_drops()
-        if poll.requests or drops or due_ms < self._armed_ms:
-            self.in_flight.update(poll.requests)
-            self._running_loop().call_soon_threadsafe(self._carry_out, poll.requests, drops, due_ms)
+        if self._unsent or drops or due_ms < self._armed_ms:
+            loop.call_soon_threadsafe(self._carry_out, drops, due_ms)
 
     def submit(self, requests: Iterable[Request]) -> None:
         """Send these besides the core's requests."""
         some = list(requests)
         if some and not self._is_over:
+            self._unsent += some
             self.in_flight.update(some)
-            self._running_loop().call_soon_threadsafe(self._carry_out, some, [], self._armed_ms)
+            self._running_loop().call_soon_threadsafe(self._carry_out, [], self._armed_ms)
 
     def stop(self) -> threading.Thread | None:
         """Close every connection and have the thread end; returns it. What was submitted before is written first."""
@@ -130,16 +143,16 @@ class IoThread:
 
     def _running_loop(self) -> asyncio.AbstractEventLoop:
         if self._loop is None:
-            self._loop = _new_loop()
-            self._thread = threading.Thread(target=self._run, name="partita-consumer-io", daemon=True)
+            loop = _new_loop()
+            thread = threading.Thread(target=self._run, args=(loop,), name="partita-consumer-io", daemon=True)
+            self._loop, self._thread = loop, thread
+        if self._thread is not None and self._thread.ident is None:  # Ctrl-C may have come in between
             self._thread.start()
         return self._loop
 
     # The thread
 
-    def _run(self) -> None:
-        loop = self._loop
-        assert loop is not None, "the loop is made before the thread"
+    def _run(self, loop: asyncio.AbstractEventLoop) -> None:
         if self._network is not None:
             self._network.runs_on(threading.get_ident())
         try:
@@ -150,11 +163,11 @@ class IoThread:
         finally:
             close_broken(loop)
 
-    def _carry_out(self, requests: list[Request], drops: list[Node], due_ms: int) -> None:
+    def _carry_out(self, drops: list[Node], due_ms: int) -> None:
         for node in drops:
             self._connections().drop(("coordinator", node.id))
-        for request in requests:
-            self._send(request)
+        while self._unsent:
+            self._send(self._unsent.popleft())
         self._arm(due_ms)
 
     def _turn(self) -> None:
@@ -168,12 +181,13 @@ class IoThread:
                 now = self.clock.now()
                 poll = self.core.poll(now)
                 drops = self.core.take_drops()
+                self._unsent += poll.requests
                 self.in_flight.update(poll.requests)
                 self.notify()
             if self._timer is not None:
                 self._timer.cancel()
                 self._timer = None
-            self._carry_out(poll.requests, drops, now.mono_ms + poll.wait_ms)
+            self._carry_out(drops, now.mono_ms + poll.wait_ms)
         except BaseException as error:
             self._died(error)
 
@@ -319,8 +333,9 @@ class IoThread:
     def _leave_and_shut_down(self, why: str) -> None:
         with self.lock:
             requests = self.core.membership.leave(why)
+            self._unsent += requests
             self.in_flight.update(requests)
-        self._carry_out(requests, [], self._armed_ms)
+        self._carry_out([], self._armed_ms)
         asyncio.get_running_loop().call_later(_LEAVE_WITHIN_S if requests else 0, self._shut_down)
 
     def _shut_down(self) -> None:

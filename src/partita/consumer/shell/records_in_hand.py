@@ -9,7 +9,7 @@ records that its loop left.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -61,6 +61,8 @@ class RecordsInHand:
         self._last: _Part | None = None
         """The part of the record that was given last and is not passed."""
         self._given: dict[TopicPartition, _Given] = {}
+        self._stood: list[tuple[TopicPartition, PartitionState, int | None]] = []
+        """Where the application stood in each partition when the poll under way last took records."""
         self._polled_ms = 0
         self._seen = -1
         self._calls = -1
@@ -147,6 +149,34 @@ class RecordsInHand:
     def begin_poll(self) -> None:
         """Begin a poll: the application has finished the records of the previous one."""
         self._given.clear()
+
+    def stand(self, fetched: Iterable[TopicPartition] | None) -> None:
+        """A poll is about to take records of these partitions or those in hand, or (None) it has taken none.
+
+        Called with the core's lock held.
+        """
+        self._stood = []
+        if fetched is None:
+            return
+        assignment = self._core.subscription.assignment
+        states = {part.tp: part.state for part in self._parts}
+        states |= {tp: assignment[tp] for tp in fetched if tp in assignment}
+        self._stood = [(tp, state, state.next_offset) for tp, state in states.items()]
+
+    def step_back(self) -> None:
+        """The poll was broken off, and its caller has got nothing: what it took is fetched again.
+
+        Positions have moved with the records, so a commit would cover them.
+        """
+        with self._driver.io.lock:
+            stood, self._stood = self._stood, []
+            self._core.buffer.drop({tp for tp, _, _ in stood})
+            for tp, state, offset in stood:
+                at = state.position
+                is_ours = self._core.subscription.assignment.get(tp) is state
+                if is_ours and at is not None and offset is not None and state.next_offset is not None:
+                    state.in_hand = None
+                    state.seek(Position(offset, at.offset_epoch, at.leader, at.leader_epoch))
 
     def gave(self, starts: Mapping[TopicPartition, int]) -> None:
         """A poll gives records that begin at these offsets to the application. Called with the core's lock held."""
