@@ -145,6 +145,7 @@ def test_values_of_csv_become_columns_by_their_order() -> None:
         (b'"a\\\\",b', ["a\\", "b"]),
         (b'a"b,"', ['a"b', '"']),
         (b"\xff,\xc3\xbc", ["\ufffd", "ü"]),
+        (b"\xed\xa0\x80,x", ["\ufffd", "x"]),
     ],
 )
 def test_quotes_in_odd_places_are_read_as_spark_reads_them(line: bytes, values: list[str]) -> None:
@@ -226,8 +227,9 @@ def test_rare_forms_of_values_in_json_are_those_of_spark() -> None:
         ("timestamp", '"-0001-12-05 23:13:7.1EST"', -62169450412900000),
         ("string", '["\U0001f600\\ud800",4.9e-324]', '["\\uD83D\\uDE00\\uD800",4.9E-324]'),
         ("double", "-0e0", "-0.0"),
+        ("string", '"\udcff\udced\udca0\udc80\\u0041"', "\ufffd\ufffdA"),
     ]
-    texts = [f'{{"c{n}":{text}}}'.encode() for n, (_, text, _) in enumerate(forms)]
+    texts = [f'{{"c{n}":{text}}}'.encode("utf-8", "surrogateescape") for n, (_, text, _) in enumerate(forms)]
     found = read(", ".join(f"c{n} {kind}" for n, (kind, _, _) in enumerate(forms)), *texts, zone="Europe/Berlin")
     values: list[object] = []
     for n, (kind, _, _) in enumerate(forms):
@@ -236,6 +238,11 @@ def test_rare_forms_of_values_in_json_are_those_of_spark() -> None:
         value = (column if number is None else column.cast(number))[n].as_py()
         values.append(str(value) if value is not None and kind in ("decimal(9,3)", "double") else value)
     assert values == [value for _, _, value in forms]
+
+
+def test_digits_of_csv_are_of_any_script() -> None:
+    (row,) = read_csv("n int, m decimal(3,1)", "\uff11\u0662,-\u0663.5".encode()).columns.to_pylist()
+    assert (row["n"], str(row["m"])) == (12, "-3.5")
 
 
 def test_days_are_no_dates_in_csv() -> None:

@@ -249,6 +249,13 @@ def zigzag(number: int) -> bytes:
     return out.getvalue()
 
 
+def test_a_boolean_is_true_by_one_only() -> None:
+    """As in Avro's own reader."""
+    schema = AvroSchema('{"type":"record","name":"A","fields":[{"name":"b","type":"boolean"}]}')
+    found = decode(AvroDecoder(schema.columns(), schema), b"\x00", b"\x01", b"\x02", b"\xff")
+    assert [row["b"] for row in found.columns.to_pylist()] == [False, True, False, False]
+
+
 def test_the_size_of_a_block_counts_only_where_the_block_is_passed_over() -> None:
     """As in Avro's own reader."""
     fields = [{"name": "a", "type": {"type": "array", "items": "int"}}, {"name": "n", "type": "int"}]

@@ -208,10 +208,10 @@ class AvroRows:
         if kind == FIXED:
             return node.size <= self.end - self.pos and self.put_bytes(node, node.size)
         if kind == BOOLEAN:
-            if self.pos >= self.end or self.data[self.pos] > 1:
+            if self.pos >= self.end:
                 return False
             if node.whole is not None:
-                node.whole.put(self.data[self.pos])
+                node.whole.put(self.data[self.pos] == 1)
             self.pos += 1
             return True
         if kind == ENUM:

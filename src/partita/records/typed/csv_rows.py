@@ -9,7 +9,7 @@ is null. Quotes of rare forms, and rare forms of values, are in `odd_cells`.
 
 from __future__ import annotations
 
-from partita.records.typed import odd_cells
+from partita.records.typed import odd_cells, odd_values
 from partita.records.typed.json_rows import KINDS, Field, JsonRows
 
 _BOOLEAN: int = KINDS["boolean"]
@@ -185,14 +185,14 @@ class CsvRows:
         if not raw:
             field.cells.null()
         elif field.kind in (_TEXT, _BINARY):
-            field.text.put_bytes(raw.decode("utf-8", "replace").encode())
+            field.text.put_bytes(odd_values.as_java(raw).encode())
         else:
-            value = odd_cells.cell_as(field, raw.decode("utf-8", "replace"), self.values.zone)
+            text = odd_values.as_java(raw)
+            value = odd_cells.cell_as(field, text, self.values.zone)
             if value is not None:
                 self.values.put_object(field, value)
                 return True
             if self.values.misfit is None:
-                text = raw.decode("utf-8", "replace")
                 self.values.misfit = f"{field.name.decode()} is {text:.60}, which is no {field.type_name}"
             return False
         return True

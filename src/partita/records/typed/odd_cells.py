@@ -8,10 +8,10 @@ from __future__ import annotations
 import re
 from math import inf, nan
 
-from partita.records.typed.odd_values import Target, day, small, string_as, whole
+from partita.records.typed.odd_values import DIGIT, Target, day, small, string_as, whole
 
 _QUOTE, _ESCAPE, _SPACE = 0x22, 0x5C, 0x20
-_WHOLE = re.compile(r"[+-]?[0-9]+")
+_WHOLE = re.compile(rf"[+-]?{DIGIT}+")
 _REAL = re.compile(r"([+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)[fFdD]?")
 _NAMED = {
     "NaN": nan, "+NaN": nan, "-NaN": nan, "Inf": inf, "-Inf": -inf,

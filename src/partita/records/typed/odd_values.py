@@ -15,6 +15,7 @@ from typing import Protocol
 from zoneinfo import ZoneInfo
 
 _EPOCH = datetime(1970, 1, 1)
+_SURROGATE = re.compile(rb"\xed[\xa0-\xbf][\x80-\xbf]")
 _ESCAPE = re.compile(rb"\\(?:u([0-9A-Fa-f]{4})|(.))", re.DOTALL)
 _MEANT = {"b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t"}
 _TOKEN = re.compile(
@@ -51,10 +52,10 @@ _WIDE = Context(prec=100_000, rounding=ROUND_HALF_UP)
 _DECIMAL_MAX = 38
 _EXPONENTS = range(1 - 2**31, 2**31 + 1)
 """Those of Java's decimals."""
-_DIGIT = r"(?:(?![\U00010000-\U0010ffff])\d)"
+DIGIT = r"(?:(?![\U00010000-\U0010ffff])\d)"
 """Digits of any script, but none that Java has as two characters."""
-_DECIMAL = re.compile(rf"[+-]?(?:{_DIGIT}+\.?{_DIGIT}*|\.{_DIGIT}+)(?:[eE][+-]?{_DIGIT}+)?")
-_INT = re.compile(rf"[+-]?{_DIGIT}+")
+_DECIMAL = re.compile(rf"[+-]?(?:{DIGIT}+\.?{DIGIT}*|\.{DIGIT}+)(?:[eE][+-]?{DIGIT}+)?")
+_INT = re.compile(rf"[+-]?{DIGIT}+")
 _QUADS = re.compile(rb"(?:[\0-\x20]*+[A-Za-z0-9+/]{2}(?:[A-Za-z0-9+/]{2}|[A-Za-z0-9+/]=|==))*+[\0-\x20]*+")
 """Base64 in groups of four letters, with white space between them; a padded group may stand anywhere."""
 _SPACE = "".join(map(chr, (*range(0x21), 0x7F)))
@@ -91,9 +92,14 @@ class Target(Protocol):
         """Whether its floating-point numbers have 32 bits."""
 
 
+def as_java(raw: bytes) -> str:
+    """The text of UTF-8 with malformed bytes replaced; to Java half a pair of surrogates is one such place."""
+    return _SURROGATE.sub(b"\xef\xbf\xbd", raw).decode("utf-8", "replace")
+
+
 def text_of(raw: bytes) -> bytes:
     """The text of a string in UTF-8: escapes resolved, malformed bytes replaced; half a pair of surrogates is "?"."""
-    text = raw.decode("utf-8", "replace")
+    text = as_java(raw)
     return re.sub("[\ud800-\udfff]", "?", _resolved(text)).encode() if "\\" in text else text.encode()
 
 
@@ -117,7 +123,7 @@ def as_text(raw: bytes) -> bytes:
 
 def _token(found: re.Match[bytes]) -> bytes:
     if found["text"] is not None:
-        text = _resolved(found["text"][1:-1].decode("utf-8", "replace"))
+        text = _resolved(as_java(found["text"][1:-1]))
         return f'"{_NOT_PLAIN.sub(_escaped, text)}"'.encode()
     if found["odd"] is not None:
         return _java_real(_ODD[found["odd"]])
