@@ -34,7 +34,7 @@ SERIES_OF_CLIENT_MAX = 1_000
 """Numbers that are kept of all clients, and of one; further ones are counted and left out."""
 LABEL_CHARACTERS_MAX, NAME_CHARACTERS_MAX = 128, 200
 GROUP = "client_metrics"
-_QUIET_INTERVALS = 3
+_QUIET_INTERVALS, _ROOM_SOUGHT_MS = 3, 1_000
 _ALL = "*"
 
 
@@ -107,6 +107,8 @@ class ClientMetrics:
         self._mono_ms = mono_ms
         self._instances: OrderedDict[bytes, Instance] = OrderedDict()
         self._series = 0
+        self._sought_ms: int | None = None
+        """When room for a number was last sought among all clients."""
         self.left_out = 0
         """Numbers that were not kept, as there were too many."""
         self._subscriptions = self._read()
@@ -138,7 +140,7 @@ class ClientMetrics:
             if self._instances.get(instance.instance_id) is not instance:
                 return  # it made room for another while its push was read
             if self._series >= SERIES_MAX:
-                self._forget_quiet()
+                self._seek_room()
             if self._series >= SERIES_MAX or len(instance.series) >= SERIES_OF_CLIENT_MAX:
                 self.left_out += 1
                 return
@@ -156,6 +158,13 @@ class ClientMetrics:
                 yield Reading(MetricName(GROUP, name, tuple(tags.items())), value, "pushed by clients", is_counter)
         help = "numbers that clients pushed and that are not shown, as there are too many"
         yield Reading(MetricName(GROUP, "left_out", ()), self.left_out, help, is_counter=True)
+
+    def _seek_room(self) -> None:
+        """Forget quiet clients, but not again for each of very many numbers: to look at all takes a millisecond."""
+        now_ms = self._mono_ms()
+        if self._sought_ms is None or now_ms - self._sought_ms >= _ROOM_SOUGHT_MS:
+            self._sought_ms = now_ms
+            self._forget_quiet()
 
     def _forget_quiet(self) -> None:
         now_ms = self._mono_ms()

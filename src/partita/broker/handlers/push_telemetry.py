@@ -7,6 +7,8 @@ serves both requests with one alone.
 
 from __future__ import annotations
 
+from itertools import islice
+
 from partita.broker.api.context import RequestContext, Steps
 from partita.broker.api.served import Served
 from partita.broker.client_metrics import otlp
@@ -19,7 +21,8 @@ from partita.records.header import InvalidBatch
 
 API = Served(PushTelemetryRequest)
 
-INFLATED_BYTES_MAX = 4 << 20
+INFLATED_BYTES_MAX, POINTS_MAX = 4 << 20, 10_000
+"""What is read of one push: ten times the numbers that are kept of a client. Two million empty ones would fit."""
 _RESERVED = (bytes(16), bytes(15) + b"\1")
 """Ids that mean none, and the topic of metadata."""
 
@@ -57,7 +60,8 @@ def _taken(ctx: RequestContext, instance: Instance, request: PushTelemetryReques
     """Read the payload beside the loop: of one with many labels and few numbers that takes tenths of a second."""
 
     def read() -> list[otlp.Point]:
-        return list(otlp.points(compression.decompress(request.compression_type, request.metrics, INFLATED_BYTES_MAX)))
+        payload = compression.decompress(request.compression_type, request.metrics, INFLATED_BYTES_MAX)
+        return list(islice(otlp.points(payload), POINTS_MAX))
 
     try:
         points: list[otlp.Point] = yield ctx.run_beside(read)

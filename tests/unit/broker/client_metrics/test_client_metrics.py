@@ -10,6 +10,7 @@ import pytest
 from partita import Broker
 from partita.broker.client_metrics import clients
 from partita.broker.client_metrics.otlp import Point
+from partita.broker.handlers import push_telemetry
 from partita.protocol.error_codes import ErrorCode
 from partita.protocol.messages.alter_configs import AlterableConfig, AlterConfigsRequest, AlterConfigsResource
 from partita.protocol.messages.api_versions import ApiVersionsRequest
@@ -210,3 +211,27 @@ def test_a_client_that_made_room_meanwhile_takes_none_of_the_room(
     for instance in (first, second):
         metrics.keep(instance, number)
     assert (first.series, len(second.series), metrics.left_out) == ({}, 1, 0)
+
+
+def test_of_a_push_of_very_many_numbers_the_first_are_read(
+    broker: Broker, client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Twenty clients with 180,000 numbers each took 700 MB, and others were served slowly."""
+    monkeypatch.setattr(push_telemetry, "POINTS_MAX", 2)
+    client.get()
+    assert client.push(payload(*(gauge(name, 1) for name in "abc"))) == ErrorCode.NONE
+    assert set(shown(broker)) == {'a{client_id="app1"', 'b{client_id="app1"', "left_out"}
+
+
+def test_room_is_not_sought_anew_for_each_number(broker: Broker, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With room for none, each number of a push looked at all 10,000 clients."""
+    monkeypatch.setattr(clients, "SERIES_MAX", 0)
+    now_ms, looks = [0], []
+    metrics = clients.ClientMetrics(broker.cluster.catalogue, lambda: now_ms[0])
+    monkeypatch.setattr(metrics, "_forget_quiet", lambda: looks.append(now_ms[0]))
+    instance = metrics.instance(b"1", {})
+    for ms in (0, 999, 1_000):
+        now_ms[0] = ms
+        for number in range(10):
+            metrics.keep(instance, Point(f"n{number}", (), 1.0, is_counter=False, is_delta=False))
+    assert (looks, metrics.left_out) == ([0, 1_000], 30)
