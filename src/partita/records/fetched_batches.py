@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from operator import itemgetter
 
 from partita.protocol.primitives import Buffer
-from partita.records.compression import DEFAULT_MAX_BYTES, decompress
+from partita.records.compression import DEFAULT_MAX_BYTES, READERS_FREE_BYTES, decompress
 from partita.records.control import ABORT, control_type
 from partita.records.decode import Record, RecordReader
 from partita.records.header import (
@@ -129,7 +129,10 @@ class FetchedBatches:
         if not self._wanted(header) or hidden or header.is_control:
             return None
         payload = entry[HEADER_SIZE:]
-        return header, decompress(header.codec, payload, self._max_bytes) if self._inflate else payload
+        return header, self._inflated(header, payload) if self._inflate else payload
+
+    def _inflated(self, header: BatchHeader, payload: memoryview) -> Buffer:
+        return decompress(header.codec, payload, self._max_bytes, free_bytes=READERS_FREE_BYTES)
 
     def _wanted(self, header: BatchHeader) -> bool:
         if header.last_offset_delta < 0:
@@ -151,7 +154,7 @@ class FetchedBatches:
         return header.is_transactional and producer in self._aborting
 
     def _ends_in_abort(self, header: BatchHeader, entry: memoryview) -> bool:
-        markers = RecordReader(header, decompress(header.codec, entry[HEADER_SIZE:], self._max_bytes)).take(1)
+        markers = RecordReader(header, self._inflated(header, entry[HEADER_SIZE:])).take(1)
         key = markers[0].key if markers else None
         return isinstance(key, bytes) and control_type(key) == ABORT
 

@@ -14,7 +14,7 @@ from zlib import crc32
 
 from partita.protocol.primitives import Buffer
 from partita.records.builder import encode_record
-from partita.records.compression import DEFAULT_MAX_BYTES, NONE, ZSTD, decompress
+from partita.records.compression import DEFAULT_MAX_BYTES, NONE, READERS_FREE_BYTES, ZSTD, decompress
 from partita.records.header import CODEC_MASK, LENGTH_OVERHEAD, LOG_APPEND_TIME_BIT, BatchHeader, corrupt, cut
 
 _HEAD = Struct(">qiIBB")
@@ -51,7 +51,7 @@ def read_legacy(
         raise corrupt(f"compression codec {codec} in a message of magic {outer.magic}; expected 0 to 3")
     if outer.value is None:
         raise corrupt("compressed message without a value")
-    packed = decompress(codec, outer.value, max_bytes, magic=outer.magic)
+    packed = decompress(codec, outer.value, max_bytes, magic=outer.magic, free_bytes=READERS_FREE_BYTES)
     inner = [_read_message(one, check_crcs=False) for _, one in cut(packed)]
     if not inner:
         raise corrupt("compressed message holds no message")

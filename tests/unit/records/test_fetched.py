@@ -5,6 +5,7 @@ from typing import NamedTuple
 import pytest
 
 from partita.records.batch import ABORT, COMMIT, InvalidBatch, build_batch, build_marker, restamp
+from partita.records.compression import GZIP, LZ4, READERS_FREE_BYTES, SNAPPY, ZSTD
 from partita.records.fetched_batches import FetchedBatches, FetchedRecords
 from partita.records.header import HEADER
 from partita.records.legacy import read_legacy
@@ -242,3 +243,18 @@ def test_a_faulty_header_that_ends_where_the_record_ends_is_a_fault() -> None:
     offsets, next_offset, fault = take(bytes(data))
     assert (offsets, next_offset) == ([], 0)
     assert fault is not None
+
+
+@pytest.mark.parametrize("codec", [GZIP, SNAPPY, LZ4, ZSTD])
+def test_what_packs_extremely_well_is_read_all_the_same(codec: int) -> None:
+    """Three million equal bytes: brokers took them, and no consumer could pass them."""
+    equal = bytes(3_000_000)
+    data = build_batch([(T, None, equal, ()), (T, None, b"next", ())], codec=codec)
+    records = FetchedRecords(FetchedBatches(data), "t", 0).take(3)
+    assert [record.value for record in records] == [equal, b"next"]
+
+
+def test_a_reader_has_a_bound_as_well() -> None:
+    bomb = build_batch([(T, None, bytes(READERS_FREE_BYTES), ())], codec=ZSTD)
+    assert len(bomb) < 10_000
+    assert "inflates to more than" in str(take(bomb).fault)
