@@ -10,7 +10,21 @@ from collections.abc import Callable, Collection, Sequence
 from datetime import UTC
 from typing import Any, TypeAlias
 
-from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
+from google.protobuf import (
+    any_pb2,
+    api_pb2,
+    descriptor_pb2,
+    descriptor_pool,
+    duration_pb2,
+    empty_pb2,
+    field_mask_pb2,
+    message_factory,
+    source_context_pb2,
+    struct_pb2,
+    timestamp_pb2,
+    type_pb2,
+    wrappers_pb2,
+)
 from google.protobuf.json_format import MessageToDict
 from google.protobuf.message import DecodeError
 
@@ -22,6 +36,14 @@ ProtoMessage: TypeAlias = Any
 """A message, or a class of messages: the protobuf library makes them at run time."""
 
 _GOOGLES = "google.protobuf."
+_GOOGLES_FILES: dict[str, Any] = {
+    module.DESCRIPTOR.name: module.DESCRIPTOR
+    for module in (
+        any_pb2, api_pb2, descriptor_pb2, duration_pb2, empty_pb2, field_mask_pb2, source_context_pb2, struct_pb2,
+        timestamp_pb2, type_pb2, wrappers_pb2,
+    )
+}  # fmt: skip
+"""A file is known to the library only once its module is imported."""
 _WRAPPERS = ("Double", "Float", "Int64", "UInt64", "Int32", "UInt32", "Bool", "String", "Bytes")
 _OF_GOOGLES: dict[str, Callable[[ProtoMessage], Any]] = {
     "Timestamp": lambda message: message.ToDatetime(tzinfo=UTC),
@@ -200,7 +222,7 @@ def _add_dependencies(
         if name in given:
             continue
         try:
-            found = known.FindFileByName(name)
+            found = _GOOGLES_FILES.get(name) or known.FindFileByName(name)
         except KeyError:
             raise RegistryError(f"the Protobuf schema imports {name}; give the message's class to read it") from None
         inner = descriptor_pb2.FileDescriptorProto()

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import base64
+import subprocess
+import sys
 from collections.abc import Iterator
 from random import Random
 from typing import Any
@@ -312,6 +314,18 @@ def test_a_required_field_that_is_missing_spoils_the_record_whatever_its_type() 
     found = decode(file, [b"", kind(sub={"n": 5}).SerializeToString(), b"\x0a\0"])
     assert found.columns.field(0).to_pylist() == [None, {"n": 5}, None]
     assert found.faults == [(0, "the required field sub is missing"), (2, "the required field sub.n is missing")]
+
+
+def test_googles_own_types_are_known_to_a_process_that_has_not_imported_them() -> None:
+    """Its modules add them to the library; here tests have done so, a worker of Spark has not."""
+    code = (
+        "import sys; from partita.registry.proto_columns import columns_of_message, given_message; "
+        "print(columns_of_message(given_message(sys.argv[1])).field('opt_at').type)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, described(file_of("proto3"))], capture_output=True, text=True, check=True
+    )
+    assert done.stdout == "timestamp[us, tz=UTC]\n"
 
 
 def test_framed_messages_are_read_by_the_schema_and_the_message_they_name(tmp_path: Any) -> None:
