@@ -20,6 +20,8 @@ from partita.group.state.turn import Turn
 _SLICE = 1000
 """Records a slice writes at most."""
 _FULL_NOTE_EVERY_MS = 1_000
+_ID_AWAITED_MS = 1_000
+"""How long a group that only issued member ids is kept from making room: clients use an id at once."""
 
 
 def start(turn: Turn) -> None:
@@ -38,12 +40,15 @@ def forget_topics(turn: Turn, names: Collection[str]) -> None:
 def make_room(turn: Turn, group_id: str) -> bool:
     """Let a broker at its limit of groups end one of this shard without members and offsets; whether there was one.
 
-    Kafka's expiry task would end it some minutes later. If there is none, a note reports that `group_id` is refused.
+    Kafka's expiry task would end it some minutes later. Unused member ids, which a client can leave behind in any
+    number of groups for half an hour, keep it for a second. If there is none, a note says that `group_id` is refused.
     """
     state = turn.state
     for known in state.with_offsets():
         classic = state.groups.get(known)
-        is_awaited = classic is not None and bool(classic.pending)
+        is_awaited = (
+            classic is not None and bool(classic.pending) and not turn.has_passed(_ID_AWAITED_MS, classic.since_ms)
+        )
         if not is_awaited and delete.is_empty(turn, known) and not state.hard.has_offsets(known):
             turn.write(delete.end_records(turn, known))
             delete.forget(turn, known, "evicted")

@@ -30,6 +30,22 @@ def test_the_shards_of_a_broker_share_one_limit_of_groups() -> None:
         assert world.commit(1, "g11") == 0
 
 
+def test_unused_member_ids_hold_no_room_for_long() -> None:
+    """One client asked for an id in each of 10,000 groups: for half an hour, no client could begin a group."""
+    with shard_world(offsets_topic_num_partitions=1, partita_groups_max=3) as world:
+        assert world.commit(1, "kept") == 0
+        ids = {group: world.ask(join_request(group), group, 9).member_id for group in ("a", "b")}
+        assert world.ask(join_request("c"), "c", 9).error_code == ErrorCode.GROUP_MAX_SIZE_REACHED, (
+            "both may join still"
+        )
+        assert world.ask(join_request("b", ids["b"]), "b", 9).error_code == ErrorCode.NONE
+        world.do(lambda: world.cluster.clock.advance(1_000))
+        assert world.ask(join_request("c"), "c", 9).error_code == ErrorCode.MEMBER_ID_REQUIRED
+        assert world.ask(join_request("a", ids["a"]), "a", 9).error_code == ErrorCode.UNKNOWN_MEMBER_ID
+        assert world.ask(join_request("d"), "d", 9).error_code == ErrorCode.GROUP_MAX_SIZE_REACHED
+        assert world.commit(2, "kept") == 0
+
+
 def test_ten_thousand_groups_are_the_default() -> None:
     with Broker() as broker:
         assert broker.cluster.config.int("partita.groups.max") == 10_000
