@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from pathlib import Path
+from struct import pack
 from typing import Any
 
 import pytest
@@ -59,3 +60,9 @@ def test_a_value_shows_its_fields(kind: int, fields: set[str]) -> None:
     entry = read_entry(record(row))
     assert entry.value is not None
     assert entry.value.keys() == fields
+
+
+def test_names_that_clients_chose_stay_in_their_line() -> None:
+    """A group id with a newline wrote a line of its own, as if it were another record."""
+    key = pack(">hh", 2, 9) + b"g\nFAKE\x1b[0"
+    assert read_entry(Record("__consumer_offsets", 22, 105, 0, 0, key, None, ())).line().endswith("  g\\nFAKE\\x1b[0")

@@ -26,7 +26,7 @@ from partita.cli.groups.why import history, why
 from partita.cli.terminal import confirm, print_json, print_table, say
 from partita.cli.variables import token_option
 from partita.group import partition_for
-from partita.wording import count
+from partita.wording import count, printable
 
 if TYPE_CHECKING:
     from partita.admin import Admin
@@ -129,7 +129,7 @@ def _print_head(group: GroupDescription, place: dict[str, int | None]) -> None:
         else ""
     )
     say(
-        f"{group.group_id}  {group.state}, {members}{epoch}{assignor}, "
+        f"{printable(group.group_id)}  {group.state}, {members}{epoch}{assignor}, "
         f"coordinator {node.id} ({node.host}:{node.port}){partition}"
     )
     for sub in group.topology or ():

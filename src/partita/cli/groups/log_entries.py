@@ -22,6 +22,7 @@ from partita.group.records.log_records import (
     read_offset_value,
 )
 from partita.protocol.primitives import Buffer, MalformedRequest, Reader
+from partita.wording import printable
 
 if TYPE_CHECKING:
     from partita.protocol.messages.group_log import GroupMetadataValue, GroupMetadataValueMember
@@ -75,13 +76,13 @@ class Entry:
         return {**fields, "is_tombstone": self.value is None and not self.fault}
 
     def line(self) -> str:
-        """The record in one line."""
+        """The record in one line, whatever names clients have chosen."""
         version = "tombstone" if self.value_version is None else f"v{self.value_version}"
         at = f"{self.partition}@{self.offset}  {iso_time(self.timestamp)}"
         head = f"{at}  {self.type}  key v{self.key_version}, {version}"
         if self.fault:
             return f"{head}  unreadable: {self.fault}"
-        return f"{head}  {self.group_id}  {self._fields()}".rstrip()
+        return printable(f"{head}  {self.group_id}  {self._fields()}".rstrip())
 
     def _fields(self) -> str:
         where = f"{self.key['topic']}-{self.key['partition']}" if "topic" in self.key else ""
