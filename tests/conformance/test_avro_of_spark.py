@@ -64,6 +64,7 @@ SCHEMA: dict[str, Any] = {
 @pytest.fixture(scope="module")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     from partita.spark import session
+    from support.spark.world import QUICK_START
 
     folder = tmp_path_factory.mktemp("jars")
     maven = shutil.which("mvn")
@@ -75,7 +76,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     if done.returncode:
         pytest.skip(f"spark-avro cannot be had: {done.stdout[-200:]}")
     (jar,) = folder.glob("*.jar")
-    found = session("avro", master="local[2]", config={"spark.jars": str(jar)})
+    found = session("avro", master="local[2]", config={"spark.jars": str(jar), **QUICK_START})
     yield found
     found.stop()
 

@@ -20,10 +20,9 @@ if TYPE_CHECKING:
 def spark_session() -> Iterator[SparkSession]:
     """Two cores, no UI, two shuffle partitions. Starting it takes most of the time of the Spark tests."""
     from partita.spark import session
+    from support.spark.world import QUICK_START
 
-    # Short queries gain nothing from the second compiler, and wait for it.
-    java = {"spark.driver.extraJavaOptions": "-Xss8m -XX:TieredStopAtLevel=1 -XX:+UseSerialGC"}
-    spark = session("partita-tests", master="local[2]", config={"spark.sql.shuffle.partitions": "2", **java})
+    spark = session("partita-tests", master="local[2]", config={"spark.sql.shuffle.partitions": "2", **QUICK_START})
     yield spark
     spark.stop()
 

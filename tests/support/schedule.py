@@ -13,6 +13,7 @@ from xdist.scheduler.loadgroup import LoadGroupScheduling
 from xdist.workermanage import WorkerController
 
 TOGETHER = {
+    "tests/e2e/test_spark_share.py": "tests/e2e/test_spark.py",
     "tests/e2e/test_spark_streams.py": "tests/e2e/test_spark.py",
     "tests/e2e/test_spark_docs.py": "tests/e2e/test_spark_shared.py",
     "tests/e2e/test_spark_pipeline.py": "tests/e2e/test_spark_shared.py",

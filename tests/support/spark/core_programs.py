@@ -26,7 +26,9 @@ RECORDS, LIMIT, WAIT_S = 90, 12, 240
 def main() -> None:
     """Run the programs one after the other."""
     bootstrap, folder = sys.argv[1:]
-    spark = session("core", master="local[2]", config={"spark.sql.shuffle.partitions": "2"})
+    java = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Xverify:none"  # for a short job
+    settings = {"spark.sql.shuffle.partitions": "2", "spark.driver.extraJavaOptions": java}
+    spark = session("core", master="local[2]", config=settings)
     produced = 0
     said = StringIO()
     logging.getLogger("partita.spark").addHandler(logging.StreamHandler(said))

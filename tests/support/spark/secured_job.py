@@ -57,7 +57,8 @@ def main(folder: Path) -> None:
     config = {
         "spark.eventLog.enabled": "true", "spark.eventLog.compress": "false",
         "spark.eventLog.dir": (folder / "events").as_uri(),
-        "spark.sql.shuffle.partitions": "1", "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1",
+        "spark.sql.shuffle.partitions": "1",
+        "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Xverify:none",
     }  # fmt: skip
     spark = session("secured-job", master="local[2]", config=config)
     spark.sparkContext.setLogLevel("INFO")

@@ -27,6 +27,8 @@ from partita.spark.cluster.cluster_lookups import ClusterLookups
 from partita.spark.planning.lookups import Committed
 
 FORMAT = "partita"
+QUICK_START = {"spark.driver.extraJavaOptions": "-Xss8m -XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Xverify:none"}
+"""Short queries gain nothing from the second compiler, and wait for it; Spark's own classes need no second look."""
 STARTS = 6
 _numbers = count()
 
