@@ -12,6 +12,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import Future
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
@@ -19,6 +20,7 @@ from typing import Any
 import pytest
 
 from partita import Broker, Consumer, Producer
+from partita.consumer.request import Poll
 from partita.consumer.shell import io_thread
 from partita.consumer.shell.waiting import BlockingWaiter, run_blocking
 from support.broker.process import BrokerProcess
@@ -149,15 +151,20 @@ def read_on(consumer: Consumer[str, str], values: list[str]) -> None:
     assert [int(value) for value in values] == list(range(20))
 
 
-def interrupted_once(function: Callable[..., Any], *, at_first: bool = False, made: str = "") -> Callable[..., Any]:
-    """Ctrl-C comes in the application's thread when the function ends, or begins; once, and never without a result."""
+def interrupted_once(function: Callable[..., Any], *, at_first: bool = False) -> Callable[..., Any]:
+    """Ctrl-C comes, once, in the application's thread when the function ends, or begins.
+
+    In the `poll` of a part it comes when there is a request.
+    """
     thread, left = threading.get_ident(), [KeyboardInterrupt()]
 
     def wrapped(*arguments: Any) -> Any:
-        if at_first and left:
+        if at_first and left and threading.get_ident() == thread:
             raise left.pop()
+        poll = next((one for one in arguments if isinstance(one, Poll)), None)
+        before = 0 if poll is None else len(poll.requests)
         result = function(*arguments)
-        if left and threading.get_ident() == thread and (not made or getattr(result, made)):
+        if left and threading.get_ident() == thread and (poll is None or len(poll.requests) > before):
             raise left.pop()
         return result
 
@@ -202,15 +209,50 @@ def test_what_a_part_of_the_core_decided_when_ctrl_c_came_is_decided_again(
     """Requests that nobody had sent counted as under way, and the consumer read nothing for ever."""
     core = one_of_twenty._core
     if part == len(core._polls):
-        core.membership.poll = interrupted_once(core.membership.poll, made="requests")  # type: ignore[method-assign]
+        core.membership.poll = interrupted_once(core.membership.poll)  # type: ignore[method-assign]
     else:
         polls = list(core._polls)
-        polls[part] = interrupted_once(polls[part], made="requests")
+        polls[part] = interrupted_once(polls[part])
         core._polls = tuple(polls)
     read_on(one_of_twenty, [])
     with suppress(KeyboardInterrupt):
         one_of_twenty.commit()
     one_of_twenty.commit()
+
+
+@pytest.mark.parametrize("broken_off", ["is_own_thread", "core.add"])
+def test_a_record_whose_send_ctrl_c_broke_off_holds_up_no_other(broken_off: str) -> None:
+    """The loop counted as woken and was not: no record was delivered any more, and no flush ended."""
+    with Broker(num_partitions=1) as broker, Producer(bootstrap_servers=broker.bootstrap) as producer:
+        producer.send("t", "0").result(60)
+        driver: Any = producer._producer._driver
+        if broken_off == "core.add":
+            driver.core.add = interrupted_once(driver.core.add)
+        else:
+            driver.is_own_thread = interrupted_once(driver.is_own_thread, at_first=True)
+        with pytest.raises(KeyboardInterrupt):
+            producer.send("t", "1")
+        producer.send("t", "2").result(60)
+        with Consumer(bootstrap_servers=broker.bootstrap, auto_offset_reset="earliest") as consumer:
+            consumer.assign([("t", 0)])
+            assert [next(consumer).value for _ in range(3)] == [b"0", b"1", b"2"]
+
+
+def test_ctrl_c_in_the_wait_of_a_future_comes_out_as_such(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It came while the future's lock was given up, and was a RuntimeError about that lock."""
+
+    def result(*_: object) -> None:
+        try:
+            raise KeyboardInterrupt
+        finally:
+            raise RuntimeError("cannot release un-acquired lock")
+
+    with Broker(num_partitions=1) as broker, Producer(bootstrap_servers=broker.bootstrap) as producer:
+        producer.send("t", "0").result(60)
+        with monkeypatch.context() as patch:
+            patch.setattr(Future, "result", result)
+            with pytest.raises(KeyboardInterrupt):
+                producer.flush()
 
 
 class InterruptedCondition(threading.Condition):
@@ -225,6 +267,10 @@ class InterruptedCondition(threading.Condition):
 class InterruptedIo:
     changed: threading.Condition
     activity: int = 0
+
+    @property
+    def lock(self) -> Any:
+        return self.changed._lock  # type: ignore[attr-defined]
 
 
 def test_a_ctrl_c_while_a_lock_is_taken_again_is_seen_as_such() -> None:

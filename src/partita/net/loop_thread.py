@@ -64,8 +64,10 @@ class LoopThread:
             self._awaited.add(future)
         try:
             return future.result(timeout)
-        except BaseException:
+        except BaseException as error:
             future.cancel()
+            if isinstance(error, RuntimeError) and isinstance(error.__context__, KeyboardInterrupt):
+                raise error.__context__ from None  # it came while a lock was given up, and leaving that lock failed
             if self.failure is not None and inspect.getcoroutinestate(coroutine) == inspect.CORO_CREATED:
                 coroutine.close()  # the loop broke before it began, and would leave it never awaited
             raise

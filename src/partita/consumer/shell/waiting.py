@@ -59,7 +59,7 @@ class BlockingWaiter:
     async def wait(self, io: IoThread, seen: int, seconds: float) -> None:
         """Block until the activity is no longer `seen`, at most `seconds`."""
         try:
-            with io.changed:
+            with io.lock:  # Ctrl-C inside of `Condition.__enter__` would leave it taken
                 if io.activity == seen:
                     io.changed.wait(seconds)
         except RuntimeError as error:

@@ -94,8 +94,7 @@ class ProducerDriver:
         gauge("records-unfinished", "records neither delivered nor failed", core.count_unfinished, OWN)
 
     def _free_bytes(self) -> int:
-        used = self.core.accumulator.used_bytes + self.core.intake.waiting_bytes
-        return max(0, self.config.buffer_memory - used)
+        return max(0, self.config.buffer_memory - self.core.accumulator.used_bytes - self.core.intake.waiting_bytes)
 
     def _metadata_age(self) -> float:
         return max(0.0, self._running_loop().time() - self._asked_at) if self._asked_at else -1.0
@@ -111,11 +110,13 @@ class ProducerDriver:
 
     def add(self, delivery: Delivery) -> None:
         """Take a record in, without waiting."""
-        loop = self.loop or self._running_loop()
-        with self._lock:
-            look = self.core.add(delivery, int(loop.time() * 1000))
-        if look and not self._pump_is_scheduled:
-            self.wake()
+        loop, look = self.loop or self._running_loop(), True
+        try:
+            with self._lock:
+                look = self.core.add(delivery, int(loop.time() * 1000))
+        finally:
+            if look and not self._pump_is_scheduled:
+                self.wake()
 
     def direct(self, make: Callable[[None, object], D]) -> Callable[[str, object, object], D | None]:
         """The short way of plain records, from any thread: `DirectSend.add`, which makes deliveries of this class."""
@@ -144,7 +145,7 @@ class ProducerDriver:
         if self.takes(topic) or self.is_own_thread():  # a callback runs on the loop that makes room
             return
         started = time.monotonic()
-        with self.changed:
+        with self._lock:  # Ctrl-C inside of `Condition.__enter__` would leave it taken
             self.waiting_threads += 1
             try:
                 found = self.changed.wait_for(
@@ -163,10 +164,8 @@ class ProducerDriver:
     def _exhausted(self) -> BufferExhaustedError:
         self.measured.record("buffer-exhausted", 1, self._now_ms())
         trouble = f"; {self.cluster.trouble}" if self.cluster.trouble is not None else ""
-        config = self.config
-        return BufferExhaustedError(
-            f"no room in buffer_memory {config.buffer_memory} within max_block_ms {config.max_block_ms}{trouble}"
-        )
+        room, limit_ms = self.config.buffer_memory, self.config.max_block_ms
+        return BufferExhaustedError(f"no room in buffer_memory {room} within max_block_ms {limit_ms}{trouble}")
 
     def forked(self) -> None:
         """Refuse everything in the child of a fork, and say why. The parent's producer is unaffected."""
@@ -181,14 +180,14 @@ class ProducerDriver:
 
     def wake(self) -> None:
         """Wake the loop for pending work, from any thread."""
-        if self._pump_is_scheduled:
-            return
-        self._pump_is_scheduled = True
-        loop = self._running_loop()
-        if self.is_own_thread():
-            loop.call_soon(self._pump)
-        else:
-            loop.call_soon_threadsafe(self._pump)
+        if not self._pump_is_scheduled:
+            loop = self._running_loop()
+            try:
+                self._pump_is_scheduled = True
+                (loop.call_soon if self.is_own_thread() else loop.call_soon_threadsafe)(self._pump)
+            except BaseException:  # Ctrl-C may come at any line; two rounds are none too many
+                loop.call_soon_threadsafe(self._pump)
+                raise
 
     def _running_loop(self) -> asyncio.AbstractEventLoop:
         if self.loop is None:
