@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
+import tracemalloc
 
 import pyarrow as pa
 import pytest
 
-from partita.records.typed import odd_cells
+from partita.records.typed import odd_cells, odd_values
 from partita.records.typed.ddl import SchemaError, columns_of, type_text
 from partita.records.typed.decoding import CsvDecoder, Decoded, JsonDecoder
 from partita.records.typed.odd_cells import quoted
@@ -249,3 +250,15 @@ def test_days_are_no_dates_in_csv() -> None:
     assert read_csv("d date", b"255", b"1234567890", b"2024-02-29").columns.field(0).cast(pa.int32()).to_pylist() == [
         *(None, None, 19782)
     ]
+
+
+def test_a_long_text_inside_a_list_takes_no_more_than_some_copies_of_it() -> None:
+    """A step back kept for each character took 140 bytes for one."""
+    text = b'["' + b"x" * 1_000_000 + b'"]'
+    tracemalloc.start()
+    try:
+        assert odd_values.as_text(text) == text
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < 20 * len(text)

@@ -19,7 +19,7 @@ _SURROGATE = re.compile(rb"\xed[\xa0-\xbf][\x80-\xbf]")
 _ESCAPE = re.compile(rb"\\(?:u([0-9A-Fa-f]{4})|(.))", re.DOTALL)
 _MEANT = {"b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t"}
 _TOKEN = re.compile(
-    rb"""(?P<text>"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')|(?P<odd>NaN|[-+]?(?:Infinity|INF))"""
+    rb"""(?P<text>"(?:[^"\\]++|\\.)*+"|'(?:[^'\\]++|\\.)*+')|(?P<odd>NaN|[-+]?(?:Infinity|INF))"""
     rb"""|(?P<number>-?[0-9]+(?P<real>\.[0-9]+)?(?P<power>[eE][-+]?[0-9]+)?)|(?P<space>[ \t\r\n]+)""",
     re.DOTALL,
 )
@@ -52,7 +52,7 @@ _WIDE = Context(prec=100_000, rounding=ROUND_HALF_UP)
 _DECIMAL_MAX = 38
 _EXPONENTS = range(1 - 2**31, 2**31 + 1)
 """Those of Java's decimals."""
-DIGIT = r"(?:(?![\U00010000-\U0010ffff])\d)"
+DIGIT = r"[^\D\U00010000-\U0010ffff]"
 """Digits of any script, but none that Java has as two characters."""
 _DECIMAL = re.compile(rf"[+-]?(?:{DIGIT}+\.?{DIGIT}*|\.{DIGIT}+)(?:[eE][+-]?{DIGIT}+)?")
 _INT = re.compile(rf"[+-]?{DIGIT}+")
