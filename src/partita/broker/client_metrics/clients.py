@@ -38,6 +38,12 @@ _QUIET_INTERVALS, _ROOM_SOUGHT_MS = 3, 1_000
 _ALL = "*"
 
 
+def _tag(label: str) -> str:
+    """A label's name for Prometheus, which refuses a page with one that is empty or begins with a digit or "__"."""
+    name = exported_name(label).lstrip("_")
+    return name if name[:1].isalpha() else f"label_{name}"
+
+
 def id_text(instance_id: bytes) -> str:
     """An id of a client as Kafka prints it."""
     return urlsafe_b64encode(instance_id).decode().rstrip("=")
@@ -153,9 +159,15 @@ class ClientMetrics:
         self._forget_quiet()
         for instance in list(self._instances.values()):
             own = {fact: instance.facts[fact] for fact in ("client_id", "client_instance_id")}
+            shown: set[tuple[str, frozenset[tuple[str, str]]]] = set()
             for (name, labels), (value, is_counter) in list(instance.series.items()):
-                tags = {exported_name(label): text for label, text in labels} | own
-                yield Reading(MetricName(GROUP, name, tuple(tags.items())), value, "pushed by clients", is_counter)
+                tags = {_tag(label): text for label, text in labels} | own
+                exported = exported_name(name), frozenset(tags.items())
+                # Names that differ elsewhere may be the same here, and a page with a number twice is refused.
+                if exported not in shown:
+                    shown.add(exported)
+                    what = MetricName(GROUP, name, tuple(tags.items()))
+                    yield Reading(what, value, "pushed by clients", is_counter)
         help = "numbers that clients pushed and that are not shown, as there are too many"
         yield Reading(MetricName(GROUP, "left_out", ()), self.left_out, help, is_counter=True)
 

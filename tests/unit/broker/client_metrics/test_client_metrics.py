@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from uuid import UUID
 
 import pytest
+from prometheus_client.parser import text_string_to_metric_families
 
 from partita import Broker
 from partita.broker.client_metrics import clients
@@ -235,3 +236,17 @@ def test_room_is_not_sought_anew_for_each_number(broker: Broker, monkeypatch: py
         for number in range(10):
             metrics.keep(instance, Point(f"n{number}", (), 1.0, is_counter=False, is_delta=False))
     assert (looks, metrics.left_out) == ([0, 1_000], 30)
+
+
+def test_names_of_clients_leave_the_page_readable(broker: Broker, client: Client) -> None:
+    """Prometheus refused the whole page, with all numbers of the broker, for one label without a name."""
+    odd = {"": "0", "1st": "1", "__name__": "2", "é": "3", "client_id": "4", "a b": "5"}
+    client.get()
+    assert client.push(payload(gauge("n", 1, **odd), gauge("a.b", 2), gauge("a-b", 3))) == ErrorCode.NONE
+    of_client = {name: number for name, number in shown(broker).items() if name != "left_out"}
+    assert of_client == {
+        'n{label_="3",label_1st="1",name__="2",client_id="app1",a_b="5"': 1.0,
+        'a_b{client_id="app1"': 2.0,
+    }
+    families = list(text_string_to_metric_families(broker.metrics_text()))
+    assert {"kafka_client_metrics_n", "kafka_client_metrics_a_b"} <= {family.name for family in families}
