@@ -187,6 +187,35 @@ def test_a_field_that_the_writer_lacks_has_the_readers_default() -> None:
     assert rows == [{"carrier": "UA", "delay": 5, "stops": [], "note": None, "gate": "é"}, None]
 
 
+def test_defaults_of_every_type_are_those_of_spark() -> None:
+    forms: list[tuple[Any, Any, Any]] = [
+        ({"type": "long", "logicalType": "timestamp-millis"}, 1234567, 1234567000),
+        ({"type": "long", "logicalType": "timestamp-micros"}, 1234567, 1234567),
+        (["string", "int"], "s", {"member0": "s", "member1": None}),
+        (["null", "string", "int"], 7, {"member0": None, "member1": 7}),
+        (["int", "null"], 9, 9),
+        ({"type": "bytes", "logicalType": "decimal", "precision": 5, "scale": 2}, "\u0001\u0002", Decimal("2.58")),
+        ({"type": "fixed", "name": "F", "size": 2}, "\u0001\u00ff", b"\x01\xff"),
+        ({"type": "array", "items": "int"}, [1, 2], [1, 2]),
+        ({"type": "map", "values": ["null", "int"]}, {"a": 1, "b": None}, [("a", 1), ("b", None)]),
+        ({"type": "record", "name": "R", "fields": [{"name": "q", "type": "int"},
+          {"name": "w", "type": "string", "default": "in"}]}, {"q": 1}, {"q": 1, "w": "in"}),
+        ("float", 2, 2.0),
+    ]  # fmt: skip
+    fields = [{"name": f"c{n}", "type": kind, "default": given} for n, (kind, given, _) in enumerate(forms)]
+    reader = AvroSchema(json.dumps({"type": "record", "name": "A", "fields": fields}))
+    decoder = AvroDecoder(reader.columns(), AvroSchema(json.dumps(FLIGHT)), defaults_of(reader))
+    found = decode(decoder, *[written(FLIGHT, {"carrier": "UA"})] * 2)
+    assert not found.faults
+    columns = [
+        column.cast(pa.int64()) if pa.types.is_timestamp(column.type) else column for column in found.columns.flatten()
+    ]
+    assert [column.to_pylist() for column in columns] == [[value] * 2 for _, _, value in forms]
+    wrong = {"type": "record", "name": "A", "fields": [{"name": "n", "type": "int", "default": "x"}]}
+    with pytest.raises(SchemaError, match="a default that is not of its field's type"):
+        defaults_of(AvroSchema(json.dumps(wrong)))
+
+
 @pytest.mark.parametrize(
     ("union", "column"),
     [

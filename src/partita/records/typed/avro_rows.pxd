@@ -86,4 +86,5 @@ cdef class AvroRows:
     cdef int is_text(self, Py_ssize_t size) except -1
 
     cdef int put_decimal(self, Node node, Py_ssize_t size) except -1
+    @cython.locals(child=Node)
     cdef int put_constant(self, Node node) except -1

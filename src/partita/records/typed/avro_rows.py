@@ -351,7 +351,11 @@ class AvroRows:
             node.real.put(value)
         elif node.text is not None:
             node.text.put_bytes(value)
+        elif node.wide is not None:
+            node.wide.put_wide(value)
         else:
+            for child in node.nodes:
+                self.put_constant(child)
             node.cells.step()
 
 

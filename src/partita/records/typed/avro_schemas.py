@@ -41,6 +41,13 @@ _PROMOTED = {
 """Types of a writer that are also read as others; a long as an int only where it is one."""
 
 
+_IN_JSON: dict[str, Any] = {
+    "null": type(None), "boolean": bool, "int": int, "long": int, "float": (int, float), "double": (int, float),
+    "bytes": str, "string": str, "fixed": str, "enum": str, "array": list, "map": dict, "record": dict,
+}  # fmt: skip
+"""What Python has for a default in JSON."""
+
+
 class AvroSchema:
     """A parsed schema with the types that it names; `others` are the texts of schemas that it refers to."""
 
@@ -157,9 +164,7 @@ class Reading:
         names = {field["name"] for field in schema["fields"]}
         for field, column in zip(kind, cells.columns, strict=True):
             if field.name not in names and field.name in self._defaults:
-                constant = Node("constant", column)
-                constant.value = _default(field, self._defaults[field.name])
-                node.nodes.append(constant)
+                node.nodes.append(_constant(field.type, column, self._defaults[field.name]))
         return node
 
     def _node(self, schema: Any, kind: pa.DataType | None, cells: Cells | None, where: str) -> Node:
@@ -251,17 +256,63 @@ class Reading:
 
 
 def defaults_of(reader: AvroSchema) -> dict[str, Any]:
-    """The defaults of a reader's fields, by name."""
-    return {field["name"]: field["default"] for field in reader.seen(reader.type)["fields"] if "default" in field}
+    """The defaults of a reader's fields, by name, as their columns have them. Raises SchemaError."""
+    fields = [field for field in reader.seen(reader.type)["fields"] if "default" in field]
+    try:
+        return {field["name"]: _as_column(reader, field["type"], field["default"]) for field in fields}
+    except (KeyError, UnicodeEncodeError) as error:
+        raise SchemaError(f"the Avro schema has a default that is not of its field's type: {error}") from error
 
 
-def _default(field: pa.Field, value: Any) -> Any:
-    if value is None or value in ([], {}):
-        return None if value is None else value
-    if isinstance(value, str):
-        return value.encode("latin-1" if kinds.is_binary(field.type) else "utf-8")
-    if isinstance(value, list | dict) or kinds.is_decimal(field.type):
-        raise SchemaError(
-            f"the default of the field {field.name} is {value!r}; only single values and empty ones can be read"
-        )
-    return value
+def _as_column(reader: AvroSchema, schema: Any, value: Any) -> Any:
+    """A default in JSON as its column has it: members of a union by name, times in microseconds, bytes."""
+    schema = reader.seen(schema)
+    if isinstance(schema, list):
+        return _member(reader, schema, value)
+    form, logical = schema["type"], schema.get("logicalType", "")
+    if not isinstance(value, _IN_JSON[form]) or (isinstance(value, bool) and form != "boolean"):
+        raise KeyError(value)
+    if form == "array":
+        return [_as_column(reader, schema["items"], one) for one in value]
+    if form == "map":
+        return {key: _as_column(reader, schema["values"], one) for key, one in value.items()}
+    if form == "record":
+        return {
+            field["name"]: _as_column(reader, field["type"], value.get(field["name"], field.get("default")))
+            for field in schema["fields"]
+        }
+    if form in ("bytes", "fixed"):
+        raw = value.encode("latin-1")
+        return int.from_bytes(raw, "big", signed=True) if logical == "decimal" else raw
+    return value * 1000 if "timestamp-millis" in logical else value
+
+
+def _member(reader: AvroSchema, branches: list[Any], value: Any) -> Any:
+    """The default of a union: of the first type that it fits."""
+    types = [branch for branch in branches if branch != "null"]
+    if value is None and len(types) < len(branches):
+        return None
+    for place, branch in enumerate(types):
+        try:
+            found = _as_column(reader, branch, value)
+        except KeyError:
+            continue
+        is_members = len(types) > 1 and _widest([reader.arrow(one) for one in types]) is None
+        return {f"member{place}": found} if is_members else found
+    raise KeyError(value)
+
+
+def _constant(kind: pa.DataType, cells: Cells, value: Any) -> Node:
+    """The node that appends a default."""
+    node = Node("constant", cells)
+    node.value = value.encode() if isinstance(value, str) else value
+    if isinstance(value, dict) and isinstance(cells, Listed):
+        entry = pa.struct([kind.key_field, kind.item_field])
+        keyed = [dict(zip(entry.names, pair, strict=True)) for pair in value.items()]
+        node.nodes = [_constant(entry, cells.item, one) for one in keyed]
+    elif isinstance(value, dict) and isinstance(cells, Struct):
+        columns = zip(kind, cells.columns, strict=True)
+        node.nodes = [_constant(field.type, column, value.get(field.name)) for field, column in columns]
+    elif isinstance(value, list) and isinstance(cells, Listed):
+        node.nodes = [_constant(kind.value_type, cells.item, one) for one in value]
+    return node
