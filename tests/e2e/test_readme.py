@@ -13,6 +13,7 @@ from click.testing import CliRunner
 
 from partita import Admin, Broker, Producer
 from partita.cli.commands import cli
+from support.spark.world import QUICK_START
 
 ROOT = Path(__file__).parent.parent.parent
 README = (ROOT / "README.md").read_text()
@@ -55,7 +56,8 @@ def test_the_commands_do_what_they_say() -> None:
 
 
 @pytest.mark.spark
-def test_spark_reads_the_topic(capsys: pytest.CaptureFixture[str]) -> None:
+def test_spark_reads_the_topic(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("JDK_JAVA_OPTIONS", QUICK_START["spark.driver.extraJavaOptions"])
     with Broker() as broker:
         with Admin(bootstrap_servers=broker.bootstrap) as admin:
             admin.create_topic("orders")

@@ -13,7 +13,7 @@ pytestmark = pytest.mark.spark
 
 PROGRAM = """
 from partita.spark import session
-spark = session(master="local[1]", config={"spark.driver.extraJavaOptions": "-Xss8m -XX:TieredStopAtLevel=1"})
+spark = session(master="local[1]", config={"spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"})
 table = spark.createDataFrame([(1,), (2,)], "n int").mapInArrow(lambda batches: batches, "n int")
 print(table.count(), spark._jvm.System.getProperty("java.version"))
 spark.stop()
