@@ -8,8 +8,11 @@ from typing import Any
 
 import pytest
 
+from partita.consumer.partition_state import AWAIT_VALIDATION
 from partita.consumer.reading.fetch_session import FetchSession, FetchSlot
+from partita.consumer.request import Poll
 from partita.errors import KafkaError, TopicAuthorizationFailedError
+from partita.now import Now
 from partita.offsets.topic_partition import TopicPartition
 from partita.protocol.error_codes import ErrorCode
 from partita.protocol.messages import fetch
@@ -466,6 +469,62 @@ def test_a_fetch_without_news_makes_no_slot_anew() -> None:
     consumer.poll(1)
     after = consumer._driver.core.fetching._places
     assert [p for (_, p), place in after.items() if place is before[("t", p)]] == [1, 2]
+
+
+def test_partitions_at_rest_are_walked_once_and_again_after_each_change() -> None:
+    """Issue 35: at 1,000 partitions at rest the walk over them, twice a second, was half of what the consumer took."""
+    world = World({"t": 2})
+    consumer = reading(world, T0, T1)
+    consumer.poll(2)
+    core = consumer._driver.core
+    before = core.fetching._last_wanted
+    consumer.poll(2)
+    assert core.fetching._last_wanted is before
+
+    def asked() -> list[tuple[str, int]]:
+        """The partitions of the session after some time."""
+        consumer.poll(2)
+        return sorted(core.fetching._brokers[1].session.slots)
+
+    assert asked() == [T0, T1]
+    consumer.pause([T0])
+    assert asked() == [T1]
+    consumer.resume([T0])
+    assert asked() == [T0, T1]
+    for name in ("pending_revocation", "awaits_callback"):
+        setattr(core.subscription.assignment[T1], name, True)
+        assert asked() == [T0], name
+        setattr(core.subscription.assignment[T1], name, False)
+        assert asked() == [T0, T1], name
+    consumer.assign([T1])
+    assert asked() == [T1]
+
+
+def test_whatever_moves_a_partition_has_it_walked_again() -> None:
+    world = World({"t": 1}, nodes=2)
+    consumer = reading(world)
+    world.logs[T0].leader = 1
+    consumer.poll(2)
+    core = consumer._driver.core
+    state = core.subscription.assignment[T0]
+
+    def nodes() -> list[int]:
+        """The nodes to ask, if no request were under way."""
+        wanted = core.fetching._wanted(set(), Now(0, 0), Poll())
+        assert core.fetching._wanted(set(), Now(0, 0), Poll()) == wanted
+        return list(wanted)
+
+    assert nodes() == [1]
+    state._move(AWAIT_VALIDATION)
+    assert nodes() == []
+    state.validated()
+    assert nodes() == [1]
+    state.preferred_replica, state.preferred_until_ms = 2, 1
+    assert nodes() == [2]
+    state.preferred_until_ms = 0
+    assert nodes() == [1]
+    core.positions._out_of_range[T0] = state.position.offset
+    assert nodes() == []
 
 
 def test_a_position_that_went_is_asked_for_again_after_a_seek_to_where_it_was() -> None:

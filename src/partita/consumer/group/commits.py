@@ -126,7 +126,7 @@ class Commits:
         if commit.is_automatic:
             # By id, so that an offset of a topic that was deleted and created again is refused instead of being kept
             # for the new one.
-            commit.topic_ids = {tp.topic: self._topic_id(tp.topic) for tp in commit.offsets}
+            commit.topic_ids = {topic: self._topic_id(topic) for topic in dict.fromkeys(tp[0] for tp in commit.offsets)}
         # Counted from here: a commit fails after look-ups that failed since it was made, not for those before it.
         commit.lookups_failed = self._coordinator.failed_count
         commit.memberships_lost = self._member.memberships_lost

@@ -35,6 +35,11 @@ class FetchAnswers:
         self.remark: Callable[[str], None] | None = None
         """Called with a line for the log when data of an answer is not used; None unless the log is at DEBUG."""
 
+    @property
+    def any_rests(self) -> bool:
+        """Whether `wait_ms` may be more than 0 for any partition."""
+        return bool(self._resting)
+
     def wait_ms(self, tp: TopicPartition, now: Now) -> int:
         """Milliseconds until a partition may be fetched again after an error."""
         if not self._resting:

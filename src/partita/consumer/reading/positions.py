@@ -89,6 +89,11 @@ class Positions:
         self._out_of_range = outside
         return OffsetsOutOfRangeError(outside) if outside else None
 
+    @property
+    def blocks_any(self) -> bool:
+        """Whether `is_blocked` may hold for any partition."""
+        return bool(self._out_of_range)
+
     def is_blocked(self, tp: TopicPartition) -> bool:
         """Whether the position is outside the log and no policy applies: not fetched until the application seeks."""
         if not self._out_of_range:
