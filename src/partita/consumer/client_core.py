@@ -114,6 +114,8 @@ class ClientCore(ABC):
 
     def take_failure(self) -> BaseException | None:
         """The error of the next event that is one."""
+        if not self.events:
+            return None
         failed = next((event for event in self.events if isinstance(event, Failed)), None)
         if failed is None:
             return None

@@ -230,10 +230,12 @@ class ConsumerCore(ClientCore):
             self.buffer.drop_unassigned()
             self.done.keep(self.subscription.assignment)
         self.fetching.is_stopped = self.subscription.is_group and self.member.generation.is_none
-        needs_all = self.subscription.needs_all_topics
-        self.metadata.want_topics(None if needs_all else self.subscription.metadata_topics | self.lookups.topics)
-        if self._seen_generation != self.member.joined_generation:
-            self._seen_generation = self.member.joined_generation
+        topics = None if self.subscription.needs_all_topics else self.subscription.metadata_topics
+        looked_up = self.lookups.topics
+        self.metadata.want_topics(topics | looked_up if topics is not None and looked_up else topics)
+        joined = self.member.joined_generation
+        if self._seen_generation is not joined and self._seen_generation != joined:
+            self._seen_generation = joined
             self.commits.restart_timer(now)
 
     def _note_missing_topics(self) -> None:

@@ -26,6 +26,7 @@ class SubscriptionType(Enum):
     USER_ASSIGNED = "assign()"
 
 
+_BY_USER = SubscriptionType.USER_ASSIGNED
 _BY_GROUP = (SubscriptionType.AUTO_TOPICS, SubscriptionType.AUTO_PATTERN, SubscriptionType.AUTO_SERVER_PATTERN)
 
 
@@ -74,11 +75,11 @@ class Subscription:
     @property
     def metadata_topics(self) -> frozenset[str]:
         """Topics whose metadata is needed; a group leader needs those of all members."""
-        if self.type is SubscriptionType.USER_ASSIGNED:
+        if self.type is _BY_USER:
             if self._assigned[0] != self.version:
                 self._assigned = self.version, frozenset(tp.topic for tp in self.assignment)
             return self._assigned[1]
-        return self.topics | self.group_topics
+        return self.topics | self.group_topics if self.group_topics else self.topics
 
     @property
     def unsettled(self) -> dict[TopicPartition, PartitionState]:

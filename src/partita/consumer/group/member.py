@@ -35,6 +35,7 @@ class MemberState(Enum):
     FATAL = "fatal"
 
 
+_REBALANCING = (MemberState.PREPARING_REBALANCE, MemberState.COMPLETING_REBALANCE)
 ALLOWED_MOVES = {
     MemberState.UNJOINED: (MemberState.PREPARING_REBALANCE,),
     MemberState.PREPARING_REBALANCE: (MemberState.COMPLETING_REBALANCE, MemberState.UNJOINED),
@@ -123,7 +124,7 @@ class Member:
     @property
     def is_rebalancing(self) -> bool:
         """Is a JoinGroup or SyncGroup under way?"""
-        return self.state in (MemberState.PREPARING_REBALANCE, MemberState.COMPLETING_REBALANCE)
+        return self.state in _REBALANCING
 
     @property
     def has_final_share(self) -> bool:

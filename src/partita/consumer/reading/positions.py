@@ -58,10 +58,13 @@ class Positions:
         """Ask for committed offsets, and send the resets that are due."""
         if not self.is_started:
             return
+        unsettled = self._subscription.unsettled
+        if not unsettled and self._asking is None:
+            return
         self._initialize()
         targets: dict[TopicPartition, int] = {}
         resets: dict[TopicPartition, Reset] = {}
-        for tp, state in self._subscription.unsettled.items():
+        for tp, state in unsettled.items():
             if state.state is not AWAIT_RESET or state.reset is None:
                 continue
             if now.mono_ms < state.next_retry_ms:
@@ -81,6 +84,8 @@ class Positions:
         """Return the error to raise: most are raised once, offsets missing or out of range until a seek."""
         if self._errors:
             return self._errors.pop(0)
+        if not self._without_offset and not self._out_of_range:
+            return None
         assignment = self._subscription.assignment
         missing = [tp for tp in self._without_offset if _is(assignment.get(tp), INITIALIZING)]
         if missing:

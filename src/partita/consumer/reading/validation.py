@@ -40,8 +40,11 @@ class Validation:
     def poll(self, now: Now, poll: Poll) -> None:
         """The OffsetForLeaderEpoch requests to send now, one per leader."""
         self._follow_leaders()
+        unsettled = self._subscription.unsettled
+        if not unsettled:
+            return
         by_node: dict[Node, dict[TopicPartition, Position]] = {}
-        for tp, state in self._subscription.unsettled.items():
+        for tp, state in unsettled.items():
             if state.state is not AWAIT_VALIDATION or state.position is None:
                 continue
             if now.mono_ms < state.next_retry_ms:
