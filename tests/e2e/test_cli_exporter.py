@@ -44,12 +44,14 @@ def test_lag_is_served_and_stays_when_the_cluster_is_gone() -> None:
     with Broker() as broker:
         with Admin(bootstrap_servers=broker.bootstrap) as admin:
             admin.create_topic("orders", partitions=1)
-            for name in ("billing", "shipping"):
+            for name in ("billing", "bill\nof lading", "shipping"):
                 admin.alter_group_offsets(name, {("orders", 0): 0})
         broker.produce("orders", b"x")
         with exporter("-b", broker.bootstrap, "--groups", "bill.*") as url:
             lag = 'partita_group_partition_lag_records{group="billing",topic="orders",partition="0"} 1\n'
             until(lambda: lag in page(url), "the lag is served")
+            other = lag.replace("billing", "bill\\\\nof lading")
+            until(lambda: other in page(url), "a newline hides no group")
             assert "shipping" not in page(url)
             assert "process_cpu_seconds_total" in page(url)
             broker.stop()

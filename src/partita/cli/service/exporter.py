@@ -98,7 +98,7 @@ def exporter(bootstrap: Address, host: str, port: int, every: float, groups: str
     __consumer_offsets, which needs the right to read it.
     """
     try:
-        exported = Exporter(bootstrap, re.compile(groups), series_max)
+        exported = Exporter(bootstrap, re.compile(groups, re.DOTALL), series_max)
     except re.error as error:
         raise click.UsageError(f"--groups expects a regular expression, not {groups!r}: {error}") from error
     except ValueError as error:
