@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Container
+from collections.abc import Callable, Container, Iterable
 from contextlib import suppress
 from typing import Any, Protocol, runtime_checkable
 
@@ -15,7 +15,7 @@ from partita.consumer.broker_reachability import Outage
 from partita.consumer.config import ConsumerConfig
 from partita.consumer.coordinator import Coordinator
 from partita.consumer.metadata import Metadata
-from partita.consumer.request import MADE, Event, Failed, Part, Poll, Request
+from partita.consumer.request import Event, Failed, Part, Poll, Request
 from partita.errors import KafkaError
 from partita.now import Now
 from partita.protocol.metadata_view import Node
@@ -67,10 +67,10 @@ class ClientCore(ABC):
         """The request got no answer: the connection failed, or the time for it was over."""
         request.part.on_disconnect(request, now)
 
-    def on_broken_off(self, sent: Container[Request], now: Now) -> None:
-        """An interruption came while the parts decided: requests that they take for sent, and that are not."""
+    def on_broken_off(self, made: Iterable[Request], sent: Container[Request], now: Now) -> None:
+        """An interruption came while the parts decided: of the requests made they take for sent what is not."""
         mine = vars(self).values()
-        for request in [one for one in list(MADE) if one not in sent and any(one.part is part for part in mine)]:
+        for request in [one for one in made if one not in sent and any(one.part is part for part in mine)]:
             # A part that was broken off before it had noted its request does not know it.
             with suppress(LookupError, TypeError, ValueError):
                 self.on_disconnect(request, now)

@@ -10,6 +10,7 @@ from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Protocol
+from weakref import ref
 
 from partita.now import Now
 from partita.offsets.topic_partition import TopicPartition
@@ -33,7 +34,7 @@ class Part(Protocol):
         """One of its requests got no answer."""
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(slots=True, eq=False, weakref_slot=True)
 class Request:
     """One request to send. `to_coordinator` asks for a connection of its own; `version` is set when it is sent."""
 
@@ -48,11 +49,22 @@ class Request:
     sent_at_ms: int = 0
 
     def __post_init__(self) -> None:
-        MADE.append(self)
+        _made.append(ref(self))
 
 
-MADE: deque[Request] = deque(maxlen=256)
-"""The requests of all consumers that were made last: what is broken off while it decides cannot return its own."""
+_made: deque[ref[Request]] = deque(maxlen=256)
+
+
+def last_made() -> ref[Request] | None:
+    """What `made_since` begins behind."""
+    return _made[-1] if _made else None
+
+
+def made_since(last: ref[Request] | None) -> list[Request]:
+    """The requests of all consumers that were made since: what is broken off while it decides cannot return its own."""
+    some = list(_made)
+    since = some[some.index(last) + 1 :] if last in some else some
+    return [request for one in since if (request := one()) is not None]
 
 
 @dataclass(slots=True)
