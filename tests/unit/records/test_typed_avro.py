@@ -285,6 +285,14 @@ def test_a_boolean_is_true_by_one_only() -> None:
     assert [row["b"] for row in found.columns.to_pylist()] == [False, True, False, False]
 
 
+@pytest.mark.parametrize("digits", [{}, {"precision": 2, "scale": 3}, {"precision": 0}, {"precision": 5}])
+def test_a_decimal_whose_digits_cannot_be_is_bytes(digits: dict[str, int]) -> None:
+    """As Avro leaves out a logical type that is not valid."""
+    kind = {"type": "fixed", "name": "F", "size": 2, "logicalType": "decimal", **digits}
+    schema = AvroSchema(json.dumps({"type": "record", "name": "A", "fields": [{"name": "d", "type": kind}]}))
+    assert decode(AvroDecoder(schema.columns(), schema), b"\x01\x02").columns.to_pylist() == [{"d": b"\x01\x02"}]
+
+
 def test_the_size_of_a_block_counts_only_where_the_block_is_passed_over() -> None:
     """As in Avro's own reader."""
     fields = [{"name": "a", "type": {"type": "array", "items": "int"}}, {"name": "n", "type": "int"}]

@@ -110,7 +110,7 @@ class AvroSchema:
         if isinstance(schema, list):
             return self._union(schema, within)
         kind = schema["type"]
-        if schema.get("logicalType") == "decimal" and kind in ("bytes", "fixed"):
+        if _is_decimal(schema):
             return pa.decimal128(schema["precision"], schema.get("scale", 0))
         if kind in _PLAIN:
             return _LOGICAL.get((kind, schema.get("logicalType", "")), _PLAIN[kind])
@@ -135,6 +135,16 @@ class AvroSchema:
         if widest is not None:
             return widest
         return pa.struct([pa.field(f"member{n}", kind) for n, kind in enumerate(types)])
+
+
+def _is_decimal(schema: Any) -> bool:
+    """Whether the type is a decimal; one whose digits cannot be is what it is without its logical type."""
+    precision, scale = schema.get("precision"), schema.get("scale", 0)
+    if schema.get("logicalType") != "decimal" or not isinstance(precision, int) or not isinstance(scale, int):
+        return False
+    if not 0 <= scale <= precision or precision < 1 or schema["type"] not in ("bytes", "fixed"):
+        return False
+    return bool(schema["type"] == "bytes" or 10**precision <= 2 ** (8 * schema["size"] - 1) - 1)
 
 
 def _widest(types: list[pa.DataType]) -> pa.DataType | None:
@@ -283,7 +293,7 @@ def _as_column(reader: AvroSchema, schema: Any, value: Any) -> Any:
         }
     if form in ("bytes", "fixed"):
         raw = value.encode("latin-1")
-        return int.from_bytes(raw, "big", signed=True) if logical == "decimal" else raw
+        return int.from_bytes(raw, "big", signed=True) if _is_decimal(schema) else raw
     return value * 1000 if "timestamp-millis" in logical else value
 
 
