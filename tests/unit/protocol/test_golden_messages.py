@@ -3,6 +3,7 @@
 import gzip
 import json
 from collections import defaultdict
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -68,9 +69,11 @@ def test_a_new_message_has_kafkas_defaults(name: str, version: int) -> None:
 def test_every_truncation_is_refused(name: str, version: int) -> None:
     for case in CASES[name, version]:
         whole = bytes.fromhex(case["hex"])
+        taken = []  # `pytest.raises` would cost more than the decoding
         for end in range(len(whole)):
-            with pytest.raises(MalformedRequest):
-                MESSAGES[name].cls.decode(whole[:end], version)
+            with suppress(MalformedRequest):
+                taken.append((end, MESSAGES[name].cls.decode(whole[:end], version)))
+        assert not taken, case["fill"]
 
 
 @EVERY_MESSAGE_AND_VERSION
