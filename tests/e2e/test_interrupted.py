@@ -21,6 +21,7 @@ import pytest
 
 from partita import Broker, Consumer, Producer
 from partita.consumer.request import Poll
+from partita.consumer.shell import delivery as deliveries
 from partita.consumer.shell import io_thread
 from partita.consumer.shell.waiting import BlockingWaiter, run_blocking
 from support.broker.process import BrokerProcess
@@ -190,6 +191,30 @@ def test_records_that_a_poll_took_when_ctrl_c_came_are_given_by_the_next(one_of_
     values += [next(one_of_twenty).value for _ in range(5)]
     delivery._core.buffer._take = interrupted_once(delivery._core.buffer._take)
     read_on(one_of_twenty, values)
+
+
+class Interrupting(type):
+    """The type of a class that Ctrl-C breaks off to ask about."""
+
+    def __instancecheck__(cls, one: object) -> bool:
+        raise KeyboardInterrupt
+
+
+def test_rows_that_poll_arrow_took_when_ctrl_c_came_are_given_by_the_next(
+    one_of_twenty: Consumer[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("pyarrow")
+    values: list[str] = []
+    while not one_of_twenty._core.buffer:
+        one_of_twenty.poll(0.05, max_records=0)
+    with monkeypatch.context() as patch:
+        patch.setattr(deliveries, "ConsumerRecords", Interrupting("ConsumerRecords", (), {}))
+        with pytest.raises(KeyboardInterrupt):
+            one_of_twenty.poll_arrow(5.0)
+    while len(values) < 20:
+        batch = one_of_twenty.poll_arrow(1.0, value="str")
+        values += [] if batch is None else batch.column("value").to_pylist()
+    assert [int(value) for value in values] == list(range(20))
 
 
 def test_a_consumer_whose_thread_ctrl_c_kept_from_starting_starts_it_later(

@@ -122,7 +122,11 @@ class Delivery:
     async def poll_arrow(self, timeout: float, decode: DecodeAs) -> pa.RecordBatch | None:
         """Poll for everything fetched; None at the timeout, and for ends of partitions if they are wanted."""
         found = await self.poll(timeout, lambda: self.take_arrow(decode), self._new_ends)
-        return None if isinstance(found, ConsumerRecords) else found
+        try:
+            return None if isinstance(found, ConsumerRecords) else found
+        except BaseException:
+            self.in_hand.step_back()
+            raise
 
     def _new_ends(self) -> ConsumerRecords[Any, Any] | None:
         """No records, but ends of partitions that were reached without any; None without such news."""
@@ -204,8 +208,6 @@ class Delivery:
             pause_ms = self._outage.pause_ms()
             # During an outage fetched records wait, but those in hand were decoded before it and need nothing.
             if take is not None and (self.in_hand or (core.buffer and not pause_ms)):
-                with driver.io.lock:
-                    self.in_hand.stand(fetch.tp for fetch in core.buffer)
                 found = await take()
                 if found is not None:
                     return found
@@ -238,6 +240,7 @@ class Delivery:
     async def take_records(self, limit: int) -> ConsumerRecords[Any, Any] | None:
         """The next records, at most `limit`, those in hand first; None while there is nothing to hand out."""
         with self._driver.io.lock:
+            self.in_hand.stand(())
             in_hand = self.in_hand.take(limit)
             if in_hand:
                 self._core.hand_out()
@@ -259,6 +262,7 @@ class Delivery:
         driver, core = self._driver, self._core
         with driver.io.lock:
             buffered = len(core.buffer)
+            self.in_hand.stand(fetch.tp for fetch in core.buffer)
             try:
                 collected = core.collect(limit)
             except CorruptRecordError as error:
@@ -459,6 +463,7 @@ class Delivery:
             # Objects and Arrow batches must not be given out of order: what is in hand goes back to its place in the
             # buffer first.
             self.in_hand.put_back()
+            self.in_hand.stand(fetch.tp for fetch in core.buffer)
             fetches = core.buffer.take_fetches()
             if not fetches:
                 return None
