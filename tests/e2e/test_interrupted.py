@@ -24,6 +24,8 @@ from partita.consumer.request import Poll
 from partita.consumer.shell import delivery as deliveries
 from partita.consumer.shell import io_thread
 from partita.consumer.shell.waiting import BlockingWaiter, run_blocking
+from partita.consumer.subscription import Subscription
+from partita.offsets.topic_partition import TopicPartition
 from support.broker.process import BrokerProcess
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="Windows has no SIGSTOP")
@@ -225,6 +227,24 @@ def test_a_consumer_whose_thread_ctrl_c_kept_from_starting_starts_it_later(
     with pytest.raises(KeyboardInterrupt):
         one_of_twenty.poll(1.0)
     read_on(one_of_twenty, [])
+
+
+def test_ctrl_c_takes_no_partition_out_of_an_assignment() -> None:
+    """A partition that had delivered was taken out and put in again behind the others; Ctrl-C came in between."""
+    subscription = Subscription()
+    subscription.assign_by_user([TopicPartition("t", 0), TopicPartition("t", 1)])
+
+    def interrupt(frame: Any, event: str, _: Any) -> Any:
+        if event == "line" and subscription.assignment.keys() != {("t", 0), ("t", 1)}:
+            raise KeyboardInterrupt
+        return interrupt
+
+    sys.settrace(interrupt)
+    try:
+        subscription.move_to_end(TopicPartition("t", 0))
+    finally:
+        sys.settrace(None)
+    assert list(subscription.assignment) == [("t", 1), ("t", 0)]
 
 
 @pytest.mark.parametrize("part", range(10))

@@ -7,6 +7,7 @@ moves to the end, which shares the polls fairly. (Kafka: SubscriptionState.)
 from __future__ import annotations
 
 import re
+from collections import OrderedDict
 from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import Enum
@@ -51,7 +52,7 @@ class Subscription:
         """The regular expression that the group's coordinator matches."""
         self.topics: frozenset[str] = frozenset()
         self.group_topics: frozenset[str] = frozenset()
-        self.assignment: dict[TopicPartition, PartitionState] = {}
+        self.assignment: OrderedDict[TopicPartition, PartitionState] = OrderedDict()
         self.pauses_all = False
         """Everything is paused, partitions that are still to come included."""
         self.version = 0
@@ -164,9 +165,8 @@ class Subscription:
 
     def move_to_end(self, tp: TopicPartition) -> None:
         """The partition delivered: the others come first next time."""
-        state = self.assignment.pop(tp, None)
-        if state is not None:
-            self.assignment[tp] = state
+        if tp in self.assignment:
+            self.assignment.move_to_end(tp)  # one step, so that Ctrl-C cannot come in the middle
 
     def _set_topics(self, topics: frozenset[str]) -> None:
         if topics != self.topics:
@@ -175,7 +175,8 @@ class Subscription:
 
     def _install(self, partitions: Iterable[TopicPartition]) -> None:
         before = self.assignment
-        self.assignment = {TopicPartition(*tp): before.get(tp) or self._new_state() for tp in partitions}
+        wanted = [TopicPartition(*tp) for tp in partitions]
+        self.assignment = OrderedDict((tp, before.get(tp) or self._new_state()) for tp in wanted)
         for tp in before.keys() - self.assignment.keys():
             before[tp].in_hand = None
         self.version += 1
