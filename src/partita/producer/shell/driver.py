@@ -106,14 +106,15 @@ class ProducerDriver:
         self.measured.network.runs_on(self._thread_id)
         DRIVERS.add(self)
 
-    # From any thread
-
     def add(self, delivery: Delivery) -> None:
-        """Take a record in, without waiting."""
+        """Take a record in, from any thread, without waiting."""
         loop, look = self.loop or self._running_loop(), True
         try:
             with self._lock:
                 look = self.core.add(delivery, int(loop.time() * 1000))
+        except Exception:
+            look = False  # it was refused, and the loop may have ended
+            raise
         finally:
             if look and not self._pump_is_scheduled:
                 self.wake()
