@@ -224,15 +224,21 @@ def test_another_node_is_not_the_coordinator_and_takes_over_when_the_first_is_go
             assert asked(raw, read(key)).state_epoch == 3
 
 
-def test_what_a_group_asks_of_very_many_partitions_lets_others_pass_and_keeps_its_order(
-    broker: Broker, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A share group of 10,000 partitions stopped the broker for a second when it began, one of 50,000 for minutes."""
+def begin_of_forty(broker: Broker, monkeypatch: pytest.MonkeyPatch) -> tuple[bytes, Message]:
+    """The id of a topic, and what begins group "big" with it, on a broker where each step is a slice."""
     monkeypatch.setattr(turns, "SLICE_SECONDS", 0.0)
     monkeypatch.setattr(turns, "ROUND_SECONDS", 0.0)
     topic = broker.run(lambda: broker.cluster.create_topic("wide", 40, 1))
     partitions = [InitializeStatePartition(partition=n, state_epoch=1, start_offset=5) for n in range(40)]
     named = [InitializeStateTopic(topic_id=topic.topic_id, partitions=partitions)]
+    return topic.topic_id, InitializeShareGroupStateRequest(group_id="big", topics=named)
+
+
+def test_what_a_group_asks_of_very_many_partitions_lets_others_pass_and_keeps_its_order(
+    broker: Broker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A share group of 10,000 partitions stopped the broker for a second when it began, one of 50,000 for minutes."""
+    topic_id, begin = begin_of_forty(broker, monkeypatch)
     ended: list[str] = []
 
     async def everything() -> Any:
@@ -243,11 +249,11 @@ def test_what_a_group_asks_of_very_many_partitions_lets_others_pass_and_keeps_it
             ended.append(name)
             return answer
 
-        last = ShareKey("big", topic.topic_id, 39)
+        last = ShareKey("big", topic_id, 39)
         return await asyncio.gather(
-            ask("begin", InitializeShareGroupStateRequest(group_id="big", topics=named)),
+            ask("begin", begin),
             ask("end", delete(last)),
-            ask("other", initialize(ShareKey("small", topic.topic_id, 0), state_epoch=1)),
+            ask("other", initialize(ShareKey("small", topic_id, 0), state_epoch=1)),
             ask("read", read(last, leader_epoch=0)),
         )
 
@@ -261,20 +267,16 @@ def test_a_message_whose_caller_left_is_decided_to_its_end_before_the_groups_nex
     broker: Broker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The next one passed it: a deletion came before the beginning of the same state, which then stayed."""
-    monkeypatch.setattr(turns, "SLICE_SECONDS", 0.0)
-    monkeypatch.setattr(turns, "ROUND_SECONDS", 0.0)
-    topic = broker.run(lambda: broker.cluster.create_topic("wide", 40, 1))
-    partitions = [InitializeStatePartition(partition=n, state_epoch=1, start_offset=5) for n in range(40)]
-    named = [InitializeStateTopic(topic_id=topic.topic_id, partitions=partitions)]
+    topic_id, begin = begin_of_forty(broker, monkeypatch)
 
     async def begin_and_delete() -> Any:
         states = broker.running.services.share_states()
-        last = ShareKey("big", topic.topic_id, 39)
-        begun = asyncio.ensure_future(states.answer(InitializeShareGroupStateRequest(group_id="big", topics=named)))
+        last = ShareKey("big", topic_id, 39)
+        begun = asyncio.ensure_future(states.answer(begin))
         await asyncio.sleep(0)  # it has begun, and takes slices
         begun.cancel()
         await states.answer(delete(last))
-        first = await states.answer(read(ShareKey("big", topic.topic_id, 38), leader_epoch=0))
+        first = await states.answer(read(ShareKey("big", topic_id, 38), leader_epoch=0))
         return begun.cancelled(), first, await states.answer(read(last, leader_epoch=0))
 
     left, first, deleted = broker.call(begin_and_delete())
