@@ -44,8 +44,9 @@ test: ## run the whole test suite (with the compiled parts if there is a C compi
 	@$(PY) -m pytest $(PYTEST_ARGS)
 
 test-pure: ## run without the compiled parts, in .venv-pure, the tests of what is compiled and of what uses it
-	@$(BOOTSTRAP) test --venv .venv-pure --pure
-	@.venv-pure/bin/python -m pytest $(PYTEST_ARGS) $(PURE_TESTS)
+	@$(BOOTSTRAP) test
+	@$(BOOTSTRAP) test --venv .venv-pure --pure --over .venv
+	@PARTITA_PURE=1 .venv-pure/bin/python -m pytest $(PYTEST_ARGS) $(PURE_TESTS)
 
 check: ## run ruff, mypy --strict and the architecture tests; check that generated files are fresh
 	@$(BOOTSTRAP) dev

@@ -1,8 +1,8 @@
 """Set up the project's own virtual environment for one purpose, step by step.
 
-Usage: bootstrap.py PURPOSE [--venv DIR] [--pure]. PURPOSE is taste (the plain package) or an extra: docs, demo,
-test, dev. Needs Python 3.11+ and pip; uv, a C compiler and Java 17+ are used when present. A step that is done is not
-done again, and one that was interrupted begins anew with the next call.
+Usage: bootstrap.py PURPOSE [--venv DIR] [--pure [--over DIR]]. PURPOSE is taste (the plain package) or an extra: docs,
+demo, test, dev. Needs Python 3.11+ and pip; uv, a C compiler and Java 17+ are used when present. A step that is done is
+not done again, and one that was interrupted begins anew with the next call.
 """
 
 from __future__ import annotations
@@ -54,8 +54,11 @@ class Setup:
         self._stamp = directory / ".partita"
         self._project: dict[str, Any] = {}
 
-    def prepare(self, purpose: str, *, pure: bool, extra: Sequence[str] = ()) -> None:
-        """Do what is missing for a purpose; `extra` names further extras."""
+    def prepare(self, purpose: str, *, pure: bool, extra: Sequence[str] = (), over: Path | None = None) -> None:
+        """Do what is missing for a purpose; `extra` names further extras, `over` an environment that has the packages.
+
+        Only its folder of packages is seen: not its Partita, which is a line of a .pth file that nothing reads there.
+        """
         wanted = self._fingerprint(pure, extra)
         stamp = {} if self._unfinished.exists() else self._stamped()
         is_installed = stamp.get("packages") == wanted and purpose in stamp["purposes"]
@@ -71,8 +74,11 @@ class Setup:
             if purpose not in WITHOUT_SPARK:
                 what = f"Spark, a download of 456 MB; beside it {what}"
             steps.append(("virtual environment", self._environment))
-            steps.append((what, lambda: self._requirements(purpose, extra)))
-            steps.append(("Partita", lambda: self._packages(purpose, extra, pure)))
+            if over is None:
+                steps.append((what, lambda: self._requirements(purpose, extra)))
+            else:
+                steps.append((f"the packages of {over.name}", lambda: self._borrow(over)))
+            steps.append(("Partita", lambda: self._packages(purpose, extra, pure, over)))
         if not is_compiled:
             steps.append(("the compiled parts", lambda: self._compile(str(compiled))))
         for number, (step, do) in enumerate(steps, 1):
@@ -128,12 +134,16 @@ class Setup:
             found += self._flattened(own[1].split(",")) if own else [requirement]
         return found
 
-    def _packages(self, purpose: str, extra: Sequence[str], pure: bool) -> None:
-        names = _extras(purpose, extra)
+    def _borrow(self, other: Path) -> None:
+        own, others = (next(each.glob("lib/python*/site-packages")) for each in (self.directory, other))
+        (own / "borrowed.pth").write_text(f"{others.resolve()}\n")
+
+    def _packages(self, purpose: str, extra: Sequence[str], pure: bool, over: Path | None) -> None:
+        names = () if over else _extras(purpose, extra)
         target = f"{self.root}[{','.join(names)}]" if names else str(self.root)
         for stale in (self.root / "build").glob("[bl]*"):  # a plain copy would take modules along that are gone
             shutil.rmtree(stale)
-        how = [target] if pure else ["--editable", target]
+        how = [*(["--no-deps"] if over else []), target] if pure else ["--editable", target]
         self._run([[*self._installer(), "--quiet", "--no-build-isolation", *how]], {"PARTITA_PURE": "1"})
         earlier, wanted = self._stamped(), self._fingerprint(pure, extra)
         served = earlier["purposes"] if earlier.get("packages") == wanted else ()
@@ -240,6 +250,7 @@ def main() -> int:
     parser.add_argument("purpose", choices=tuple(COVERED))
     parser.add_argument("--venv", type=Path, default=ROOT / ".venv")
     parser.add_argument("--pure", action="store_true", help="leave the compiled parts out and install a plain copy")
+    parser.add_argument("--over", type=Path, help="take all but Partita from this environment")
     options = parser.parse_args()
     if sys.version_info < (3, 11):  # noqa: UP036 (this file must run to say so)
         print(f"Partita needs Python 3.11 or newer; this is {sys.version.split()[0]}. Try make PYTHON=python3.11 ...")
@@ -258,7 +269,9 @@ def main() -> int:
     if options.purpose in NEEDS_COMPILED and not options.pure and compiler() is None:
         print("set-up: no C compiler found: pure Python build (same behaviour, slower)", flush=True)
     try:
-        Setup(options.venv, ROOT, execute, say).prepare(options.purpose, pure=options.pure, extra=extra)
+        Setup(options.venv, ROOT, execute, say).prepare(
+            options.purpose, pure=options.pure, extra=extra, over=options.over
+        )
     except KeyboardInterrupt:
         print(f"\n{spoken[-1] if spoken else 'set-up'} was interrupted; the same command goes on", flush=True)
         return 130

@@ -124,6 +124,19 @@ def test_spark_is_installed_beside_the_rest_and_no_package_by_both(project: Path
     assert {"pandas>=2.2,<3", "kio>=0.6.5", "click>=8.1"} <= set(rest)
 
 
+def test_a_pure_copy_takes_the_packages_of_another_environment_but_not_its_partita(project: Path) -> None:
+    prepare(project, "test", Installer())
+    others = next((project / ".venv").glob("lib/python*/site-packages"))
+    (others / "other_package.py").touch()
+    (others / "__editable__.partita.pth").write_text(f"{project / 'src'}\n")
+    pure, installer = project / ".venv-pure", Installer()
+    bootstrap.Setup(pure, project, installer, print).prepare("test", pure=True, over=project / ".venv")
+    assert [command[-2:] for command in installer.commands] == [["--no-deps", str(project)]]
+    found = "import importlib.util as u; print([bool(u.find_spec(name)) for name in ('other_package', 'partita')])"
+    asked = subprocess.run([pure / "bin/python", "-I", "-c", found], capture_output=True, text=True, check=True)
+    assert asked.stdout == "[True, False]\n"
+
+
 @pytest.mark.parametrize("step", [1, 2, 3])
 def test_after_an_interrupt_the_next_call_goes_on(project: Path, step: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CC", "cc")

@@ -1,4 +1,5 @@
 import gc
+import os
 import re
 import weakref
 from importlib import import_module
@@ -16,6 +17,7 @@ def test_a_module_is_told_to_be_compiled_exactly_when_it_runs_compiled() -> None
     assert tuple(told) == COMPILED
     for name, is_compiled in told.items():
         assert is_compiled == (not str(import_module(name).__file__).endswith(".py"))
+        assert not (is_compiled and os.environ.get("PARTITA_PURE")), "the gate of the pure build ran what is compiled"
 
 
 def test_the_gate_of_the_pure_build_runs_the_tests_of_every_compiled_module() -> None:
