@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import tracemalloc
+from random import Random
 
 import pyarrow as pa
 import pytest
@@ -115,6 +116,28 @@ def test_a_schema_is_written_as_it_was_read() -> None:
     types = [type_text(field.type) for field in columns_of(text)]
     assert types == ["decimal(5,2)", "struct<x:int,y:map<string,array<double>>>", "timestamp_ntz"]
     assert columns_of(text).names == ["a b", "r", "t"]
+
+
+def test_strings_of_json_are_what_python_makes_of_them_and_few_need_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = [rb"\n", rb"\"", rb"\\", rb"\/", rb"\b", rb"\f", rb"\r", rb"\t", rb"\'", rb"\u0041", rb"\u00E9", rb"\u20ac"]
+    whole += [rb"\uD83d\udE00", rb"\u0000", rb"\uffff", b"x", b"\xc3\xbc", b"\xe2\x82\xac", b"\xf0\x9f\x98\x80"]
+    whole += [b"\xed\x9f\xbf", b"\xee\x80\x80", b"\xf4\x8f\xbf\xbf", b"\xe0\xa0\x80", b"\xf0\x90\x80\x80"]
+    malformed = [rb"\ud83d", rb"\ude00", b"\xed\xa0\x80", b"\xc3", b"\xff", b"\xf4\x90\x80\x80", b"\xe0\x80\x80"]
+    malformed += [b"\xc0\xaf", b"\xf0\x8f\xbf\xbf", b"\xe2\x82", b"\x80"]
+    random = Random(31)
+    texts = [b"".join(random.choices(whole, k=random.randrange(9))) for _ in range(2000)]
+    texts += [b"".join(random.choices(whole + malformed, k=random.randrange(9))) for _ in range(2000)]
+    in_python, asked = odd_values.text_of, list[bytes]()
+
+    def text_of(raw: bytes) -> bytes:
+        asked.append(raw)
+        return in_python(raw)
+
+    monkeypatch.setattr(odd_values, "text_of", text_of)
+    found = read("s string", *(b'{"s":"%s"}' % text for text in texts))
+    assert found.columns.field(0).cast(pa.binary()).to_pylist() == [in_python(text) for text in texts]
+    assert len(asked) > 500
+    assert not set(asked) & set(texts[:2000])
 
 
 def test_keys_of_a_map_in_json_are_text() -> None:

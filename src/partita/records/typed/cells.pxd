@@ -51,6 +51,7 @@ cdef class Text(Cells):
 
     cdef int widen(self, Py_ssize_t size) except -1
     cdef int put(self, const unsigned char* data, Py_ssize_t at, Py_ssize_t size) except -1
+    cdef void cut(self, Py_ssize_t size) noexcept
 
 
 @cython.final

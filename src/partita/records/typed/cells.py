@@ -190,6 +190,10 @@ class Text(Cells):
         self.rows += 1
         self.offsets[self.rows] = self.size
 
+    def cut(self, size: int) -> None:
+        """Have the last value end where the bytes of all are so many."""
+        self.size = self.offsets[self.rows] = size
+
     def put_bytes(self, value: bytes) -> None:
         """Append a whole object."""
         self.put(value, 0, len(value))

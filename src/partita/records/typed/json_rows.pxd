@@ -94,6 +94,7 @@ cdef class JsonRows(JsonText):
     @cython.locals(kind=cython.int)
     cdef int put_string(self, Field field) except -2
 
+    @cython.locals(size=cython.Py_ssize_t, written="unsigned char*")
     cdef int put_text(self, Text text) except -1
 
     @cython.locals(high=cython.int, low=cython.int)

@@ -378,10 +378,15 @@ class JsonRows(JsonText):
 
     def put_text(self, text: Text) -> None:
         """Append the string found last, as it is or, with escapes and beyond ASCII, as it is meant."""
+        text.put(self.data, self.begin, self.stop - self.begin)
         if self.has_escape or self.has_high:
-            text.put_bytes(odd_values.text_of(self.data[self.begin : self.stop]))
-        else:
-            text.put(self.data, self.begin, self.stop - self.begin)
+            written = cython.address(text.written[0]) if cython.compiled else text.written
+            size = self.resolve(written, text.offsets[text.rows - 1], text.size)
+            if size >= 0:
+                text.cut(size)
+            else:
+                text.forget(text.rows - 1)
+                text.put_bytes(odd_values.text_of(self.data[self.begin : self.stop]))
 
     def two(self, at: int) -> int:
         """Two digits as a number; below 0 when they are none."""

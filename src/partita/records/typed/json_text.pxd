@@ -5,6 +5,19 @@ import cython
 cdef int _DEPTH_MAX, _DIGITS_MAX
 cdef long long _POWER_MAX
 cdef bytes _ESCAPES
+cdef const unsigned char[::1] _MEANT
+
+
+@cython.locals(
+    first=cython.int, size=cython.int, second=cython.int, least=cython.int, most=cython.int, index=cython.Py_ssize_t
+)
+cdef int continuation(const unsigned char* text, Py_ssize_t at, Py_ssize_t end) noexcept
+
+@cython.locals(found=cython.int, index=cython.Py_ssize_t, byte=cython.int)
+cdef int unit(const unsigned char* text, Py_ssize_t at) noexcept
+
+@cython.locals(size=cython.int, index=cython.Py_ssize_t)
+cdef Py_ssize_t put_code(unsigned char* text, Py_ssize_t at, int code) noexcept
 
 
 cdef class JsonText:
@@ -62,6 +75,10 @@ cdef class JsonText:
     @cython.final
     @cython.locals(byte=cython.uchar, index=cython.Py_ssize_t)
     cdef Py_ssize_t escape_size(self, Py_ssize_t at) except -1
+
+    @cython.final
+    @cython.locals(out=cython.Py_ssize_t, code=cython.int, low=cython.int, size=cython.int, _=cython.int)
+    cdef Py_ssize_t resolve(self, unsigned char* text, Py_ssize_t at, Py_ssize_t end) noexcept
 
     @cython.final
     @cython.locals(at=cython.Py_ssize_t, first=cython.Py_ssize_t)

@@ -17,6 +17,8 @@ _DEPTH_MAX: int = 1000
 _DIGITS_MAX: int = 18
 _POWER_MAX: int = 100_000
 _ESCAPES = b"\"'\\/bfnrt"
+_MEANT = memoryview(bytes(range(0x62)) + b"\bcde\fghijklm\nopq\rs\t")
+"""What the letter of an escape stands for."""
 
 
 class JsonText:
@@ -190,6 +192,45 @@ class JsonText:
                 return 0
         return 6
 
+    def resolve(self, text: bytearray, at: int, end: int) -> int:
+        """Put what they stand for in place of the escapes of this string; return its new end.
+
+        -1, with part of it done, for malformed bytes and for half a pair of surrogates.
+        """
+        out = at
+        while at < end:
+            code = text[at]
+            at += 1
+            if code >= 0x80:
+                size = continuation(text, at, end)
+                if size == 0:
+                    return -1
+                text[out] = code
+                for _ in range(size):
+                    out += 1
+                    text[out] = text[at]
+                    at += 1
+                out += 1
+                continue
+            if code == 0x5C:
+                code = text[at]
+                at += 1
+                if code != 0x75:
+                    code = _MEANT[code]
+                else:
+                    code = unit(text, at)
+                    at += 4
+                    if 0xD800 <= code < 0xE000:
+                        low = 0
+                        if code < 0xDC00 and at + 6 <= end and text[at] == 0x5C and text[at + 1] == 0x75:
+                            low = unit(text, at + 2)
+                        if not 0xDC00 <= low < 0xE000:
+                            return -1
+                        at += 6
+                        code = 0x10000 + ((code - 0xD800) << 10) + (low - 0xDC00)
+            out = put_code(text, out, code)
+        return out
+
     def find_number(self) -> bool:
         """Read the number that begins here as mantissa and power of ten. `is_long`: it has too many digits for that."""
         at = self.pos
@@ -245,3 +286,42 @@ class JsonText:
         self.pos = at
         self.exponent += -power if is_minus else power
         return at > first
+
+
+def continuation(text: bytearray, at: int, end: int) -> int:
+    """How many bytes of one character of UTF-8 follow the one before `at`; 0 when it is malformed."""
+    first = text[at - 1]
+    size = 1 if 0xC2 <= first < 0xE0 else 2 if 0xE0 <= first < 0xF0 else 3 if 0xF0 <= first < 0xF5 else 0
+    if size == 0 or at + size > end:
+        return 0
+    second = text[at]
+    least = 0xA0 if first == 0xE0 else 0x90 if first == 0xF0 else 0x80
+    most = 0x9F if first == 0xED else 0x8F if first == 0xF4 else 0xBF
+    if not least <= second <= most:
+        return 0
+    for index in range(at + 1, at + size):
+        if text[index] & 0xC0 != 0x80:
+            return 0
+    return size
+
+
+def unit(text: bytearray, at: int) -> int:
+    """The number that four hexadecimal digits make."""
+    found = 0
+    for index in range(at, at + 4):
+        byte = text[index]
+        found = found * 16 + (byte - 0x30 if byte < 0x3A else (byte | 0x20) - 0x57)
+    return found
+
+
+def put_code(text: bytearray, at: int, code: int) -> int:
+    """Write a character in UTF-8; return where it ends."""
+    if code < 0x80:
+        text[at] = code
+        return at + 1
+    size = 2 if code < 0x800 else 3 if code < 0x10000 else 4
+    for index in range(size - 1, 0, -1):
+        text[at + index] = 0x80 | (code & 0x3F)
+        code >>= 6
+    text[at] = (0xF00 >> size & 0xFF) | code
+    return at + size
