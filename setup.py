@@ -55,12 +55,17 @@ def long_description(readme: str, base: str) -> str:
     return re.sub(r"(!?)\[([^\]]*)\]\((?!https?:|#)([^)]*)\)", absolute, readme)
 
 
-BASE = repository()
-URLS = {"Source": BASE, "Changelog": f"{BASE}/blob/HEAD/CHANGELOG.md", "Issues": f"{BASE}/issues"} if BASE else {}
-README = Path("README.md").read_text(encoding="utf-8")
-setup(
-    ext_modules=extensions(),
-    long_description=long_description(README, BASE),
-    long_description_content_type="text/markdown",
-    project_urls=URLS,
-)
+def main() -> None:
+    base = repository()
+    urls = {"Source": base, "Changelog": f"{base}/blob/HEAD/CHANGELOG.md", "Issues": f"{base}/issues"} if base else {}
+    setup(
+        ext_modules=extensions(),
+        long_description=long_description(Path("README.md").read_text(encoding="utf-8"), base),
+        long_description_content_type="text/markdown",
+        project_urls=urls,
+    )
+
+
+# Cython's worker processes import this file where they are not forked: on macOS, and since Python 3.14 everywhere.
+if __name__ == "__main__":
+    main()

@@ -136,3 +136,9 @@ def test_a_client_starts_without_what_only_a_login_needs() -> None:
     standard = {"difflib", "email", "hashlib", "hmac", "http.client", "secrets", "urllib.request"}
     late = {*standard, "partita.net.secured.login"}
     assert not late & loaded_by("partita.net.cluster", beside="asyncio, logging")
+
+
+def test_a_worker_of_the_build_that_is_not_forked_can_import_its_main_file(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It set up the package once more: so did each worker of Cython's on macOS and, since Python 3.14, on Linux."""
+    monkeypatch.chdir(ROOT)
+    run_path("setup.py", run_name="__mp_main__")
