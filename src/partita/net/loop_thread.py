@@ -143,7 +143,7 @@ def is_ours() -> bool:
 
 def close_broken(loop: asyncio.AbstractEventLoop) -> None:
     """Close a loop that may have lost its descriptors to others, and the connections that it still has."""
-    broken = (OSError, ValueError, RuntimeError)
+    broken = (OSError, ValueError, RuntimeError, AttributeError)  # the last: of a closed selector, since Python 3.13
     with contextlib.suppress(*broken):
         try:
             loop.close()
