@@ -73,6 +73,12 @@ async def run(folder: Path, show: Callable[[str], None]) -> Taste:
         is_over = asyncio.Event()
         sending = asyncio.create_task(_send(producer, taste, is_over))
 
+        async def send_no_more() -> None:
+            is_over.set()
+            await sending
+
+        stack.push_async_callback(send_no_more)  # before the producer is closed, also after a Ctrl-C
+
         async def until(holds: Callable[[], object]) -> None:
             while not holds():
                 for child in children.values():
@@ -88,8 +94,7 @@ async def run(folder: Path, show: Callable[[str], None]) -> Taste:
         await until(lambda: taste.owned[SECOND] == PARTITIONS)
         show(f"{SECOND} owns all six, {time.monotonic() - killed_at:.1f} s after the kill")
         await asyncio.sleep(CALM_S)
-        is_over.set()
-        await sending
+        await send_no_more()
         await until(lambda: not taste.lost)
         taste.why = await _why(broker.bootstrap)
         await children[SECOND].finish()
