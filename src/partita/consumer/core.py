@@ -217,26 +217,27 @@ class ConsumerCore(ClientCore):
 
     def _pass_facts_along(self, now: Now) -> None:
         """Pass facts from one part to the others; nothing else does."""
-        if self._seen_metadata != self.metadata.updates:
-            self._seen_metadata = self.metadata.updates
+        # Noted as seen when all has been done: Ctrl-C may break off what is between.
+        if self._seen_metadata != (updates := self.metadata.updates):
             self._match_pattern()
             self._note_missing_topics()
             self._note_missing_partitions()
             self._start_recreated_topics_over()
-        if self._seen_assignment != self.subscription.version:
-            self._seen_assignment = self.subscription.version
+            self._seen_metadata = updates
+        if self._seen_assignment != (version := self.subscription.version):
             self._start_recreated_topics_over()
             self.positions.forget()
             self.buffer.drop_unassigned()
             self.done.keep(self.subscription.assignment)
+            self._seen_assignment = version
         self.fetching.is_stopped = self.subscription.is_group and self.member.generation.is_none
         topics = None if self.subscription.needs_all_topics else self.subscription.metadata_topics
         looked_up = self.lookups.topics
         self.metadata.want_topics(topics | looked_up if topics is not None and looked_up else topics)
         joined = self.member.joined_generation
         if self._seen_generation is not joined and self._seen_generation != joined:
-            self._seen_generation = joined
             self.commits.restart_timer(now)
+            self._seen_generation = joined
 
     def _note_missing_topics(self) -> None:
         """Say once of each topic asked for that it does not exist, and again if it is gone a second time."""

@@ -87,8 +87,8 @@ class Subscription:
         """The partitions held that have no valid position: few or none of them while a consumer runs."""
         at = self.version, self._moves.count
         if self._unsettled_at != at:
-            self._unsettled_at = at
             self._unsettled = {tp: state for tp, state in self.assignment.items() if state.state is not FETCHING}
+            self._unsettled_at = at  # last, in case Ctrl-C breaks off the walk
         return self._unsettled
 
     def subscribe_topics(self, topics: Iterable[str]) -> None:

@@ -17,7 +17,7 @@ from functools import partial
 from typing import Any
 
 from partita.consumer.config import ConsumerConfig
-from partita.consumer.request import Request
+from partita.consumer.request import Request, last_made, made_since
 from partita.consumer.shell.blocking import Consumer
 from partita.consumer.shell.driver import ConsumerDriver
 from partita.group.config import GroupConfig
@@ -110,8 +110,13 @@ class SimIo:
         self.is_stopped = False
 
     def step(self) -> None:
-        now = self.world.clock.now()
-        poll = self.core.poll(now)
+        now, before = self.world.clock.now(), last_made()
+        try:
+            poll = self.core.poll(now)
+        except KeyboardInterrupt:
+            self.core.on_broken_off(made_since(before), self.in_flight, now)
+            self.due_ms = now.mono_ms
+            raise
         self.due_ms = now.mono_ms + poll.wait_ms
         for node in self.core.take_drops():
             self.world.cut(self, node)

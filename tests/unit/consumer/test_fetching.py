@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from itertools import product
 from types import FrameType
 from typing import Any
 
@@ -10,7 +11,9 @@ import pytest
 
 from partita.consumer.partition_state import AWAIT_VALIDATION
 from partita.consumer.reading.fetch_session import FetchSession, FetchSlot
+from partita.consumer.reading.fetching import Fetching
 from partita.consumer.request import Poll
+from partita.consumer.subscription import Subscription
 from partita.errors import KafkaError, TopicAuthorizationFailedError
 from partita.now import Now
 from partita.offsets.topic_partition import TopicPartition
@@ -536,3 +539,39 @@ def test_a_position_that_went_is_asked_for_again_after_a_seek_to_where_it_was() 
     assert offsets(consumer.poll(1)) == [1, 2]
     consumer.seek(T0, 0)
     assert offsets(consumer.poll(1)) == [0, 1, 2]
+
+
+@pytest.mark.parametrize(
+    "function", [Fetching._ask, FetchSession.build, Fetching._request, vars(Subscription)["unsettled"].fget]
+)
+def test_ctrl_c_in_a_turn_skips_no_record_and_ends_no_reading(function: Any) -> None:
+    """The session had taken offsets for asked that no request carried, and the leader answered from its own: rows were
+    skipped. A walk that was broken off counted as done, and partitions got no position.
+    """
+    code = function.__code__
+    for line, nth in product({line for *_, line in code.co_lines() if line} - {code.co_firstlineno}, (1, 3)):
+        world, left = World({"t": 1}), [nth]
+        world.append("t", 0, 4)
+        consumer, seen = reading(world), list[int]()
+
+        def trace(frame: FrameType, event: str, arg: object, line: int = line, left: list[int] = left) -> Any:
+            left[0] -= event == "line" and frame.f_lineno == line
+            if event == "line" and frame.f_lineno == line and left[0] == 0:
+                raise KeyboardInterrupt
+            return trace if frame.f_code is code else None
+
+        def poll(consumer: Any = consumer, trace: Any = trace) -> list[int]:
+            before = sys.gettrace()
+            sys.settrace(trace)
+            try:
+                return offsets(consumer.poll(2))
+            except KeyboardInterrupt:
+                return offsets(consumer.poll(2))
+            finally:
+                sys.settrace(before)
+
+        for start in (0, 0, 2, 0):
+            if seen:
+                consumer.seek(T0, start)
+            seen += poll()
+        assert seen == [0, 1, 2, 3, 0, 1, 2, 3, 2, 3, 0, 1, 2, 3], (line, nth)

@@ -16,7 +16,7 @@ from partita.consumer.metadata import Metadata
 from partita.consumer.partition_state import PartitionState, Position
 from partita.consumer.reading.fetch_answer import FetchAnswers
 from partita.consumer.reading.fetch_buffer import FetchBuffer
-from partita.consumer.reading.fetch_session import FetchSession, FetchSlot, SessionRequest
+from partita.consumer.reading.fetch_session import INITIAL_EPOCH, FetchSession, FetchSlot, SessionRequest
 from partita.consumer.reading.positions import Positions
 from partita.consumer.request import Backoff, Poll, Request
 from partita.consumer.subscription import Subscription
@@ -201,14 +201,21 @@ class Fetching:
         if now.mono_ms < broker.not_before_ms:
             poll.wake_in(broker.not_before_ms - now.mono_ms)
             return
-        # All partitions wanted from this broker: the session sends only what changed, and names those that are gone.
-        session = broker.session.build(slots)
-        request = self._request(node, session, min(self._config.fetch_max_bytes, room))
-        # A copy of what was asked: positions may have moved by the time the answer comes, which is then dropped for
-        # them.
-        request.context = (broker, dict(broker.session.slots))
-        broker.in_flight = request
-        poll.requests.append(request)
+        try:
+            # All partitions wanted from this broker: the session sends only what changed, and names those that are
+            # gone.
+            session = broker.session.build(slots)
+            request = self._request(node, session, min(self._config.fetch_max_bytes, room))
+            # A copy of what was asked: positions may have moved by the time the answer comes, which is then dropped for
+            # them.
+            request.context = (broker, dict(broker.session.slots))
+            broker.in_flight = request
+            poll.requests.append(request)
+        except BaseException:
+            # Ctrl-C: the broker never hears of these offsets, and would go on answering from its own. Stores alone,
+            # which another Ctrl-C cannot break off.
+            broker.session.epoch, broker.in_flight = INITIAL_EPOCH, None
+            raise
         if self._remark is not None:
             places = ", ".join(f"{tp} from {slot.offset}" for tp, slot in slots.items())
             self._remark(f"fetching from node {node.id}: {places}")
