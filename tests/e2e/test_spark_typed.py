@@ -135,7 +135,7 @@ def test_bad_records_go_to_a_topic_before_their_batch_counts_as_read(world: Spar
     sink.run(world.stream(**how).selectExpr("cast(carrier as binary) value"))
     assert [len(values) for values in sink.values] == [5000]
     found = world.read(subscribe=letters, includeHeaders="true").orderBy("offset").collect()
-    named = {row.value: (row.key, [tuple(header) for header in row.headers]) for row in found}
+    named = {bytes(row.value): (row.key, [tuple(header) for header in row.headers]) for row in found}
     assert named.keys() == {b"nonsense", b"{"}
     key, headers = named[b"{"]
     place = [("topic", world.topic.encode()), ("partition", b"1"), ("offset", b"0")]

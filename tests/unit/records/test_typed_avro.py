@@ -285,12 +285,24 @@ def test_a_boolean_is_true_by_one_only() -> None:
     assert [row["b"] for row in found.columns.to_pylist()] == [False, True, False, False]
 
 
-@pytest.mark.parametrize("digits", [{}, {"precision": 2, "scale": 3}, {"precision": 0}, {"precision": 5}])
+@pytest.mark.parametrize(
+    "digits", [{}, {"precision": 2, "scale": 3}, {"precision": 0}, {"precision": 5}, {"precision": 2**31}]
+)
 def test_a_decimal_whose_digits_cannot_be_is_bytes(digits: dict[str, int]) -> None:
     """As Avro leaves out a logical type that is not valid."""
     kind = {"type": "fixed", "name": "F", "size": 2, "logicalType": "decimal", **digits}
     schema = AvroSchema(json.dumps({"type": "record", "name": "A", "fields": [{"name": "d", "type": kind}]}))
     assert decode(AvroDecoder(schema.columns(), schema), b"\x01\x02").columns.to_pylist() == [{"d": b"\x01\x02"}]
+
+
+@pytest.mark.parametrize("kind", [{"type": "bytes"}, {"type": "fixed", "name": "F", "size": 20}])
+def test_a_decimal_of_more_digits_than_a_column_has_is_refused_and_passed_over(kind: dict[str, Any]) -> None:
+    fields = [{"name": "d", "type": {**kind, "logicalType": "decimal", "precision": 40}}, {"name": "n", "type": "int"}]
+    schema = AvroSchema(json.dumps({"type": "record", "name": "A", "fields": fields}))
+    with pytest.raises(SchemaError, match="a decimal of 40 digits is none: Spark has 38; leave it out"):
+        schema.columns()
+    raw = (b"" if "size" in kind else b"\x28") + bytes(20) + b"\x0a"
+    assert decode(AvroDecoder(columns_of("n int"), schema), raw).columns.to_pylist() == [{"n": 5}]
 
 
 def test_the_size_of_a_block_counts_only_where_the_block_is_passed_over() -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
+from math import log10
 from typing import Any
 
 import pyarrow as pa
@@ -33,6 +34,7 @@ _AS_IT_IS = {
     "timestamp-millis": pa.timestamp("ms", "UTC"), "local-timestamp-millis": pa.timestamp("ms"),
 }  # fmt: skip
 """Columns that other readers than Spark have for a logical type."""
+_DIGITS_MAX = 38
 _MICROS = (pa.timestamp("us", "UTC"), pa.timestamp("us"))
 _PROMOTED = {
     ("long", pa.int32()), ("int", pa.int64()), ("int", pa.float32()), ("int", pa.float64()), ("long", pa.float32()),
@@ -111,6 +113,10 @@ class AvroSchema:
             return self._union(schema, within)
         kind = schema["type"]
         if _is_decimal(schema):
+            if schema["precision"] > _DIGITS_MAX:
+                raise SchemaError(
+                    f"a decimal of {schema['precision']} digits is none: Spark has {_DIGITS_MAX}; leave it out"
+                )
             return pa.decimal128(schema["precision"], schema.get("scale", 0))
         if kind in _PLAIN:
             return _LOGICAL.get((kind, schema.get("logicalType", "")), _PLAIN[kind])
@@ -144,7 +150,7 @@ def _is_decimal(schema: Any) -> bool:
         return False
     if not 0 <= scale <= precision or precision < 1 or schema["type"] not in ("bytes", "fixed"):
         return False
-    return bool(schema["type"] == "bytes" or 10**precision <= 2 ** (8 * schema["size"] - 1) - 1)
+    return bool(schema["type"] == "bytes" or precision <= (8 * schema["size"] - 1) * log10(2))
 
 
 def _widest(types: list[pa.DataType]) -> pa.DataType | None:
