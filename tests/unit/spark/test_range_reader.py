@@ -106,6 +106,14 @@ def test_a_topic_made_again_is_not_read_in_place_of_the_old_one(scripted: tuple[
         read(link, 0, 10)
 
 
+def test_a_failure_that_the_broker_does_not_explain_is_waited_out() -> None:
+    with scripted_broker({"default.api.timeout.ms": "2000"}) as (broker, link):
+        broker.fetches = {0: [int(ErrorCode.UNKNOWN_SERVER_ERROR), batch(0, 3)], 3: int(ErrorCode.UNKNOWN_SERVER_ERROR)}
+        assert read(link, 0, 3) == [0, 1, 2]
+        with pytest.raises(KafkaError, match="t-0: UNKNOWN_SERVER_ERROR, the broker's log says why"):
+            read(link, 3, 6)
+
+
 def test_a_leader_that_moved_is_looked_up_again(scripted: tuple[ScriptedBroker, BrokerLink]) -> None:
     broker, link = scripted
     broker.fetches = {0: [int(ErrorCode.NOT_LEADER_OR_FOLLOWER), batch(0, 3)]}

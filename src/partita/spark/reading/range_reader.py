@@ -202,7 +202,7 @@ class RangeReader:
         if answered.error_code in TOPIC_CHANGED:
             return await self._topic_changed(position)
         if answered.error_code:
-            raise error_for(answered.error_code, self._where)
+            raise self._error(answered.error_code)
         if not answered.records:
             self._short_answers += answered.high_watermark < task.end
             if self._short_answers > SHORT_ANSWERS_MAX:
@@ -237,8 +237,16 @@ class RangeReader:
         max_version = FETCH_BY_NAME if self._task.topic_id == ZERO_UUID else None
         answer = await self._link.cluster.request(node_id, self._request(position), max_version=max_version)
         if answer.error_code:
-            raise error_for(answer.error_code, self._where)
+            raise self._error(answer.error_code)
         return answer.responses[0].partitions[0]
+
+    def _error(self, code: int) -> KafkaError:
+        """The error of an answer; a broker's failure that it does not explain is asked about again, as in Kafka."""
+        if code == ErrorCode.UNKNOWN_SERVER_ERROR:
+            return error_for(
+                ErrorCode.REQUEST_TIMED_OUT, f"{self._where}: UNKNOWN_SERVER_ERROR, the broker's log says why"
+            )
+        return error_for(code, self._where)
 
     def _request(self, position: int) -> FetchRequest:
         task, settings = self._task, self._settings
