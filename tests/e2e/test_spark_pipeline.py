@@ -122,6 +122,14 @@ def test_a_new_checkpoint_replaces_nothing_of_an_old_table(world: SparkWorld, tm
     assert rows.select("query").distinct().count() == 2
 
 
+BAD_ASIDE = """
+[[quality]]
+name = "readable or with its bytes"
+check = "_error is null or _value is not null"
+[[sink]]
+"""
+
+
 def test_avro_of_a_registry_and_a_rule_that_fails(world: SparkWorld, tmp_path: Path) -> None:
     world.create()
     registry = FolderRegistry(tmp_path / "schemas")
@@ -150,6 +158,13 @@ path = "{tmp_path}/out"
     assert (report.rows, report.good) == (2, 2)
     rows: list[Any] = world.spark.read.parquet(str(tmp_path / "out")).orderBy("_offset").collect()
     assert [(row["tail"], row["delay"]) for row in rows] == [("N1", 7), (None, None)]
+    aside = rest.replace("CHOICE", "column").replace("/out", "/aside").replace("[[sink]]", BAD_ASIDE)
+    run(world, pipeline_text(world, tmp_path / "new", aside).replace(world.group, f"{world.group}-aside"))
+    kept: list[Any] = world.spark.read.parquet(str(tmp_path / "aside")).orderBy("_offset").collect()
+    assert [(row["tail"], row["delay"], row["_value"]) for row in kept] == [
+        *(("N1", 7, None), (None, None, b"\x00not framed"))
+    ]
+    assert [row["_error"] is None for row in kept] == [True, False]
 
 
 RAW = """

@@ -117,6 +117,8 @@ def test_a_file_with_every_section_is_parsed() -> None:
         ('"a"', '"a"\ngroup.id = "g"', r"\[source\]: unknown option 'group.id'; did you mean 'group'"),
         ('"a"', '"a"\ngroup = "g"', r"\[source\]: group has no effect without groupMode"),
         ('"a"', '"a"\ncolumns = "offset"', r"\[source\]: a pipeline reads every column"),
+        ('"a"', '"a"\nvalueFormat = "json"\nvalueSchema = "b int"\nonError = "column"',
+         r"\[source\]: a pipeline decodes values by \[decode\]; leave out valueFormat"),
         ("[[sink]]", '[decode]\nschema = "a int"\n[[sink]]', r"\[decode\] needs format, since it has schema"),
         ("[[sink]]", '[[decode]]\nformat = "json"\n[[sink]]', r"\[decode\] must be one table, not a list"),
         ("[[sink]]", '[decode]\nformat = "jsn"\n[[sink]]', "did you mean 'json'"),

@@ -21,7 +21,7 @@ from partita.spark.pipeline.toml_table import TomlTable, named
 from partita.spark.query_shape import QueryShape, refusals
 from partita.spark.settings import table as option_table
 from partita.spark.settings.options import SourceOptions, check_batch, check_stream, parse_sink, parse_source
-from partita.spark.settings.typed import check_separator
+from partita.spark.settings.typed import ERROR, check_separator
 
 FORMATS = ("raw", "json", "csv", "avro", "protobuf")
 SINKS = ("parquet", "delta", "iceberg", "topic", "console")
@@ -31,7 +31,7 @@ TARGETS = {"parquet": "path", "delta": "path", "iceberg": "name", "topic": "topi
 ONE_WRITER = ("parquet", "delta")
 """Sinks that take a batch once; a second one with the same path would overwrite it, or be taken for a repetition."""
 OTHERWISE = ("drop", "fail", "dead_letters")
-BAD_RECORDS = ("fail", "null", "dead_letters")
+BAD_RECORDS = ("fail", "null", "column", "dead_letters")
 RECORDS = "records"
 """The SQL name of a batch's decoded records."""
 _NAME = re.compile(r"[A-Za-z_]\w*")
@@ -53,6 +53,16 @@ class Decoding:
     registry: str = ""
     bad_records: str = "fail"
     separator: str = ","
+
+    @property
+    def keeps_bad(self) -> bool:
+        """Whether SQL sees records that cannot be read."""
+        return self.bad_records in ("null", "column")
+
+    @property
+    def hidden(self) -> tuple[str, ...]:
+        """The columns of a decoded record that SQL does not see."""
+        return () if self.bad_records == "column" else (ERROR, "_value")
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,7 +225,7 @@ def _decoding(table: TomlTable) -> Decoding:
 
 def _side_table(table: TomlTable) -> SideTable:
     decode = _decoding(table.inner("decode"))
-    if decode.bad_records == "dead_letters":
+    if decode.bad_records not in ("fail", "null"):
         raise ConfigError(f"bad_records of decode of {table.place} must be fail or null: a side table has no batches")
     return SideTable(_table_name(table), _read_options(table), decode)
 
@@ -282,6 +292,8 @@ def _records_only(pipeline: Pipeline, options: Mapping[str, str]) -> SourceOptio
             raise ConfigError(warning)
     if found.view != "records":
         raise ConfigError("a pipeline reads records; leave out view")
+    if found.typed is not None:
+        raise ConfigError(f"a pipeline decodes values by [decode]; leave out {found.typed.forms[0].side}Format")
     if any(name.lower() == "columns" for name in options):
         raise ConfigError("a pipeline reads every column; leave out columns")
     return found

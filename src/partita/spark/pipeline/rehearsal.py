@@ -10,7 +10,6 @@ from partita.lazy import later
 from partita.options import ConfigError
 from partita.spark.pipeline.pipeline_file import RECORDS, Pipeline
 from partita.spark.reading.tables import check_write
-from partita.spark.settings.typed import ERROR
 
 if TYPE_CHECKING:
     from pyspark import errors as spark_errors
@@ -28,7 +27,7 @@ def rehearse(spark: SparkSession, pipeline: Pipeline, decoded: StructType, sides
     """
     own = spark.newSession()
     batch = own.createDataFrame([], decoded)
-    batch.drop(ERROR, "_value").createOrReplaceTempView(RECORDS)
+    batch.drop(*pipeline.decode.hidden).createOrReplaceTempView(RECORDS)
     for name, schema in sides.items():
         own.createDataFrame([], schema).createOrReplaceTempView(name)
     for i, rule in enumerate(pipeline.rules, 1):

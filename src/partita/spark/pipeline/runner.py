@@ -122,7 +122,9 @@ class Batches:
         judged = self._judged(records).cache()
         try:
             report = self._report(judged, batch)
-            good = judged.where(f"{REASON} is null or {REASON} = ''").drop(ERROR, REASON, "_value")
+            good = judged.where(f"{REASON} is null or {REASON} = ''").drop(REASON, *self._pipeline.decode.hidden)
+            if not self._pipeline.decode.hidden:
+                good = good.withColumn("_value", when(col(ERROR).isNotNull(), col("_value")))
             query = records.sparkSession.sparkContext.getLocalProperty("sql.streaming.queryId")
             self._write_all(good, f"{query}", batch)
             if report.dead_letters:
@@ -134,11 +136,11 @@ class Batches:
     def _judged(self, records: DataFrame) -> DataFrame:
         """Return the decoded records with the names of the rules they break, separated by commas."""
         decoded = decode_records(records, self._pipeline.decode)
-        is_null = self._pipeline.decode.bad_records == "null"
-        broken = [] if is_null else [when(col(ERROR).isNotNull(), col(ERROR))]
+        is_kept = self._pipeline.decode.keeps_bad
+        broken = [] if is_kept else [when(col(ERROR).isNotNull(), col(ERROR))]
         for rule in self._pipeline.rules:
             holds = first_of(expr(rule.check).cast("boolean"), lit(False))
-            readable = lit(True) if is_null else col(ERROR).isNull()
+            readable = lit(True) if is_kept else col(ERROR).isNull()
             broken.append(when(readable & ~holds, lit(rule.name)))
         none = lit("") if not broken else concat_ws(", ", array_compact(array(*broken)))
         return decoded.withColumn(REASON, none)
