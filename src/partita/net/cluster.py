@@ -178,6 +178,11 @@ class Cluster:
         """Make the next `leader_for` ask again (after NOT_LEADER_OR_FOLLOWER and the like)."""
         self._refreshed_at = 0.0
 
+    @property
+    def user(self) -> str | None:
+        """Whose rights the brokers look at, as far as the settings say."""
+        return self.pool.config.security.user
+
     # Coordinators
 
     async def coordinator_for(self, key: str, key_type: int = 0) -> Node:
@@ -196,8 +201,8 @@ class Cluster:
             raise error_for(ErrorCode.COORDINATOR_NOT_AVAILABLE, f"no coordinator named for {key!r}")
         if told.error_code:
             text = told.error_message or f"looking for the coordinator of {key!r}"
-            operation, user = "WRITE" if key_type else "READ", self.pool.config.security.user
-            raise error_for(ErrorCode(told.error_code), text, operation=operation, names=[key], user=user)
+            operation = "WRITE" if key_type else "READ"
+            raise error_for(ErrorCode(told.error_code), text, operation=operation, names=[key], user=self.user)
         node = Node(told.node_id, told.host, told.port)
         self._coordinators[key_type, key] = node
         return node

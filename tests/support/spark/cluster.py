@@ -117,12 +117,12 @@ class MemoryCluster:
 
     def committed(self, group: str, partitions: Collection[TopicPartition]) -> dict[TopicPartition, Committed]:
         if "DESCRIBE" not in self.rights:
-            raise GroupAuthorizationFailedError(f"group {group}")
+            raise GroupAuthorizationFailedError(group, operation="READ")
         return {key: c for key, c in self.groups.get(group, {}).items() if key in partitions}
 
     def commit(self, group: str, offsets: Mapping[TopicPartition, Committed]) -> None:
         if "READ" not in self.rights:
-            raise CommitRefused(f"GROUP_AUTHORIZATION_FAILED: group {group}", lacks_right=True)
+            raise CommitRefused(str(GroupAuthorizationFailedError(group, operation="READ")), lacks_right=True)
         if self.refuse_commits:
             raise CommitRefused(f"group {group} has live members")
         self.on_commit(offsets)

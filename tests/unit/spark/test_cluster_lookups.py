@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, TypeVar
 import pyarrow as pa
 import pytest
 
+from partita.error_kinds import MissingRightError
 from partita.errors import AuthenticationError
 from partita.protocol.messages.create_topics import (
     CreatableTopic,
@@ -54,6 +55,15 @@ def test_a_view_has_the_selected_partitions_and_topic_ids(link: BrokerLink) -> N
 
 def test_only_a_topic_that_does_not_exist_is_called_deleted(link: BrokerLink) -> None:
     assert ClusterLookups(link).deleted(["orders", "missing"]) == {"missing"}
+
+
+@pytest.mark.parametrize("api", ["Metadata", "ListOffsets", "OffsetFetch"])
+def test_a_right_that_is_missing_is_named_with_its_cure(link: BrokerLink, partita_broker: Broker, api: str) -> None:
+    lookups = ClusterLookups(link_to({**link.client, "client.id": api}))  # nothing of the cluster is known yet
+    kind, name = ("group", "g") if api == "OffsetFetch" else ("topic", "orders")
+    partita_broker.control.fail(api, f"{kind.upper()}_AUTHORIZATION_FAILED", None)
+    with pytest.raises(MissingRightError, match=f"may not READ {kind} '{name}' .*--operation READ --{kind} {name}"):
+        lookups.view(TopicSelection(names=("orders",))) if kind == "topic" else lookups.committed("g", [("orders", 0)])
 
 
 def test_a_refused_login_names_the_options_as_spark_spells_them(partita_broker: Broker) -> None:

@@ -169,7 +169,7 @@ class ClusterLookups:
             if not selection.wants(topic.name) or (topic.is_internal and selection.pattern):
                 continue
             if topic.error_code and topic.error_code != ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
-                raise error_for(topic.error_code, f"topic {topic.name}")
+                raise self._error(topic.error_code, topic.name, f"topic {topic.name}")
             if not topic.error_code:
                 chosen.append(topic)
         return chosen
@@ -265,6 +265,9 @@ class ClusterLookups:
 
         return await self._ask_leaders(wanted, request, answers, max_version=FETCH_BY_NAME)
 
+    def _error(self, code: int, topic: str, text: str) -> KafkaError:
+        return error_for(code, text, operation="READ", names=[topic], user=self._cluster.user)
+
     async def _ask_leaders(
         self,
         wanted: Mapping[TopicPartition, int],
@@ -273,6 +276,7 @@ class ClusterLookups:
         max_version: int | None = None,
     ) -> Found:
         found: Found = {}
+        codes: dict[TopicPartition, int] = {}
 
         async def ask(node_id: int, topics: dict[str, list[int]]) -> None:
             for key, answer in answers(
@@ -281,8 +285,9 @@ class ClusterLookups:
                 if not answer.error_code:
                     found[key] = answer
                 elif not ErrorCode(answer.error_code).retriable:
-                    raise error_for(answer.error_code, f"{key[0]}-{key[1]}")
+                    raise self._error(answer.error_code, key[0], f"{key[0]}-{key[1]}")
                 else:
+                    codes[key] = answer.error_code
                     self._cluster.expire_metadata()
 
         async def once() -> None:
@@ -293,7 +298,8 @@ class ClusterLookups:
             await asyncio.gather(*(ask(node_id, topics) for node_id, topics in by_leader.items()))
             lacking = sorted(wanted.keys() - found.keys())
             if lacking:
-                raise error_for(ErrorCode.LEADER_NOT_AVAILABLE, f"no answer yet for {lacking[:5]}")
+                code = codes.get(lacking[0], ErrorCode.LEADER_NOT_AVAILABLE)
+                raise error_for(code, f"no answer yet for {lacking[:5]}")
 
         await self._cluster.retry(once)
         return found
@@ -353,6 +359,8 @@ class ClusterLookups:
     def _raise_for(self, group: str, code: int) -> None:
         if code in COORDINATOR_MOVED:
             self._cluster.forget_coordinator(group)
+        if code == ErrorCode.GROUP_AUTHORIZATION_FAILED:
+            raise error_for(code, operation="READ", names=[group], user=self._cluster.user)
         if code:
             raise error_for(code, f"group {group}")
 

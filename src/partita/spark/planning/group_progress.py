@@ -197,8 +197,8 @@ class GroupProgress:
     def _go_on_without(self, reason: str) -> None:
         self._commits = False
         self._remark(
-            f"group {self._group}: {reason}. The query goes on by its checkpoint; nothing is committed to the group in "
-            f"this run. It needs READ on the group"
+            f"group {self._group}: {reason}. The query goes on by its checkpoint; nothing is committed to the group "
+            "in this run"
         )
 
     def _warn_of_others(self, found: Mapping[TopicPartition, Committed]) -> None:

@@ -246,7 +246,7 @@ class RangeReader:
             return error_for(
                 ErrorCode.REQUEST_TIMED_OUT, f"{self._where}: UNKNOWN_SERVER_ERROR, the broker's log says why"
             )
-        return error_for(code, self._where)
+        return error_for(code, self._where, operation="READ", names=[self._task.topic], user=self._link.cluster.user)
 
     def _request(self, position: int) -> FetchRequest:
         task, settings = self._task, self._settings
@@ -284,7 +284,7 @@ class RangeReader:
         answer: Any = await self._link.cluster.request_leader(task.topic, task.partition, request)
         answered = answer.topics[0].partitions[0]
         if answered.error_code:
-            raise error_for(answered.error_code, self._where)
+            raise self._error(answered.error_code)
         if answered.offset <= position:
             return self._lost(position, task.end, LossReason.TRUNCATED, f"was truncated below offset {position}")
         return self._lost(

@@ -136,7 +136,7 @@ class TopicProducer:
                 view = self._cluster.view.topics.get(topic)
             if view is None or view.error_code or not view.partitions:
                 code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION if view is None or not view.error_code else view.error_code
-                raise error_for(code, f"topic {topic}")
+                raise error_for(code, f"topic {topic}", operation="WRITE", names=[topic], user=self._cluster.user)
             if len(view.partitions) < at_least:
                 why = f"topic {topic} has {len(view.partitions)} partitions, a row asks for partition {at_least - 1}"
                 raise error_for(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, why)
@@ -284,10 +284,11 @@ class TopicProducer:
             *(self._to_leader(node_id, keys, waiting, too_large) for node_id, keys in by_leader.items()),
             return_exceptions=True,
         )
+        if waiting:
+            self._cluster.expire_metadata()
         for error in filter(None, outcomes):
             raise error
         if waiting:
-            self._cluster.expire_metadata()
             raise error_for(ErrorCode.NOT_LEADER_OR_FOLLOWER, f"not acknowledged: {sorted(waiting)[:5]}")
 
     async def _to_leader(
@@ -296,8 +297,12 @@ class TopicProducer:
         keys: list[TopicPartition],
         waiting: dict[TopicPartition, Buffer],
         too_large: set[TopicPartition],
-    ) -> None:
-        """Requests of at most `request_bytes`, one after the other; removes answered batches from `waiting`."""
+    ) -> KafkaError | None:
+        """Requests of at most `request_bytes`, one after the other; removes answered batches from `waiting`.
+
+        Returns why one of those that are left has to be sent again.
+        """
+        refused = None
         while keys:
             if self._is_stopped:
                 raise asyncio.CancelledError
@@ -317,7 +322,9 @@ class TopicProducer:
             answer = await self._cluster.request(node_id, request, max_version=most)
             for topic in answer.responses:
                 for partition in topic.partition_responses:
-                    _judge((topic.name, partition.index), partition, waiting, too_large)
+                    key = (topic.name, partition.index)
+                    refused = self._judge(key, partition, waiting, too_large) or refused
+        return refused
 
     def _request(self, keys: list[TopicPartition], waiting: Mapping[TopicPartition, Buffer]) -> ProduceRequest:
         topics: dict[str, list[PartitionProduceData]] = defaultdict(list)
@@ -330,14 +337,19 @@ class TopicProducer:
             topic_data=[TopicProduceData(name=name, partition_data=data) for name, data in topics.items()],
         )
 
-
-def _judge(
-    key: TopicPartition, told: Any, waiting: dict[TopicPartition, Buffer], too_large: set[TopicPartition]
-) -> None:
-    if told.error_code in (ErrorCode.NONE, ErrorCode.DUPLICATE_SEQUENCE_NUMBER):
-        waiting.pop(key, None)
-    elif told.error_code == ErrorCode.MESSAGE_TOO_LARGE:
-        waiting.pop(key, None)
-        too_large.add(key)
-    elif not ErrorCode(told.error_code).retriable:
-        raise error_for(told.error_code, f"writing to {key[0]}-{key[1]}: {told.error_message or ''}".rstrip(": "))
+    def _judge(
+        self, key: TopicPartition, told: Any, waiting: dict[TopicPartition, Buffer], too_large: set[TopicPartition]
+    ) -> KafkaError | None:
+        """Return the error after which the batch is sent again; raise one that is final."""
+        if told.error_code in (ErrorCode.NONE, ErrorCode.DUPLICATE_SEQUENCE_NUMBER):
+            waiting.pop(key, None)
+            return None
+        if told.error_code == ErrorCode.MESSAGE_TOO_LARGE:
+            waiting.pop(key, None)
+            too_large.add(key)
+            return None
+        text = f"writing to {key[0]}-{key[1]}: {told.error_message or ''}".rstrip(": ")
+        error = error_for(told.error_code, text, operation="WRITE", names=[key[0]], user=self._cluster.user)
+        if not error.retriable:
+            raise error
+        return error
