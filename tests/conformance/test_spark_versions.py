@@ -22,6 +22,7 @@ pytestmark = [pytest.mark.conformance, pytest.mark.spark]
 
 PROGRAMS = Path(__file__).parent.parent / "support" / "spark" / "core_programs.py"
 VERSIONS = os.environ.get("PARTITA_SPARKS", "4.0.5").split()
+TYPED = Path(__file__).parents[1] / "e2e" / "test_spark_typed.py"
 PAGE = Path(__file__).parents[2] / "docs" / "spark.md"
 FEATURES = {
     "filters": "filters narrow what a batch reads",
@@ -53,21 +54,26 @@ def pyspark_of(version: str) -> Path:
 
 def run_with(pyspark: Path, program: Path, *arguments: str) -> Any:
     """What the program prints last, as JSON."""
+    return json.loads(printed_with(pyspark, str(program), *arguments)[-1])
+
+
+def printed_with(pyspark: Path, *arguments: str) -> list[str]:
+    """The lines that Python prints with this Spark."""
     path = os.pathsep.join([str(pyspark), *filter(None, [os.environ.get("PYTHONPATH")])])
     environment = {**os.environ, "PYTHONPATH": path, "SPARK_HOME": str(pyspark / "pyspark")}
-    command = [sys.executable, str(program), *arguments]
+    command = [sys.executable, *arguments]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=LIMIT_S)
-    assert done.returncode == 0, done.stderr[-4000:]
-    return json.loads(done.stdout.splitlines()[-1])
+    assert done.returncode == 0, f"{done.stdout[-4000:]}{done.stderr[-4000:]}"
+    return done.stdout.splitlines()
 
 
-def told(version: str) -> dict[str, bool]:
-    """What the page says of this release: its cell is a bare yes."""
+def told(pyspark: Path) -> dict[str, bool]:
+    """What the page says of this release, by row: its cell is a bare yes."""
+    version = pyspark.name.removeprefix("pyspark-").rpartition(".")[0]
     rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in PAGE.read_text(encoding="utf-8").splitlines()]
     head = next(i for i, row in enumerate(rows) if row[:2] == ["", "4.0"])
     column = next(i for i, cell in enumerate(rows[head]) if version in cell.split(", "))
-    cells = {row[0]: row[column] for row in rows[head + 2 :] if len(row) == len(rows[head])}
-    return {name: cells[row] == "yes" for name, row in FEATURES.items()}
+    return {row[0]: row[column] == "yes" for row in rows[head + 2 :] if len(row) == len(rows[head])}
 
 
 def test_the_core_programs_run_on_an_older_spark(pyspark: Path, tmp_path: Path) -> None:
@@ -83,6 +89,13 @@ def test_the_core_programs_run_on_an_older_spark(pyspark: Path, tmp_path: Path) 
     assert max(batches) <= 13, "a restart knows where it was, so its first batch is limited too"
     has = {name: found.pop(name) for name in FEATURES}
     print(f"\n{pyspark.name}: {has}")
-    assert has == told(pyspark.name.removeprefix("pyspark-").rpartition(".")[0]), "docs/spark.md says otherwise"
+    page = told(pyspark)
+    assert has == {name: page[row] for name, row in FEATURES.items()}, "docs/spark.md says otherwise"
     assert found == {"batch": 90, "filtered": 20, "written": 90, "available_now": True, "each_once": True}
     assert committed == 180
+
+
+def test_typed_columns_are_those_of_an_older_sparks_own_functions(pyspark: Path) -> None:
+    printed = printed_with(pyspark, "-m", "pytest", "-q", "-p", "no:cacheprovider", str(TYPED))
+    assert " passed" in printed[-1]
+    assert told(pyspark)["typed columns, with the values of that release's `from_json` and `from_csv`"]

@@ -58,6 +58,8 @@ def main() -> None:
             if holds():
                 break
             query.awaitTermination(0.5)
+        if query.isActive:
+            query.processAllAvailable()  # the last batch may be visible before it is committed
         sizes = [progress["numInputRows"] for progress in query.recentProgress if progress["numInputRows"]]
         query.stop()
         return sizes

@@ -346,7 +346,8 @@ FORMS: dict[str, list[str | bytes]] = {
 """Columns, and values that are read as them."""
 DIFFERENT = {
     "a int, b string": ['{"a":1,"a":"x"}'],
-    "t timestamp, s string": ['{"t":"03:04:05","s":"k"}'],
+    "t timestamp, s string": ['{"t":"03:04:05","s":"k"}', '{"t":"2020-01-01T00:00:00 SystemV/EST5EDT","s":"k"}'],
+    "d date, s string": ['{"d":"-12345678","s":"k"}'],
     "x binary, s string": ['{"x":"A","s":"k"}'],
     "r struct<x:int>, s string": ['{"s":"k","r":{"x":1,,}'],
 }
