@@ -35,7 +35,7 @@ class Verdict(NamedTuple):
     answer: Message | None = None
     complete: Callable[[Fields], None] | None = None
     is_silent: bool = False
-    """No answer is due at all (Produce with acks=0), and the handler is not asked either."""
+    """No answer is due at all (Produce with acks=0): the connection closes, and the handler is not asked either."""
 
 
 class Needs(NamedTuple):

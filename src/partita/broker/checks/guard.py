@@ -29,12 +29,16 @@ def guarded(
     handler: Callable[[Message], Answer],
     failed: Callable[[Exception], Message | None],
     sliced: Callable[[], SlicedThread],
+    close: Callable[[], None],
 ) -> Answer:
     """Return the handler's answer with the refused items in it. `failed` turns its exception into an answer.
 
-    What is to be done to an answer that took long is done in slices.
+    What is to be done to an answer that took long is done in slices. `close` ends the connection: called where
+    something is refused and no answer can say so.
     """
     checked = _checked(asking, request)
+    if checked.is_silent:
+        close()
     if checked.is_answered:
         return checked.answer
     if not checked.complete:
@@ -54,9 +58,12 @@ async def guarded_in_slices(
     handler: Callable[[Message], Answer],
     failed: Callable[[Exception], Message | None],
     sliced: Callable[[], SlicedThread],
+    close: Callable[[], None],
 ) -> Message | None:
     """The same for a request with very many items."""
     checked = await _paused(sliced, asking, lambda: _checked(asking, request))
+    if checked.is_silent:
+        close()
     if checked.is_answered:
         return checked.answer
     try:
@@ -85,19 +92,25 @@ class _Checked(NamedTuple):
     complete: list[Callable[[Message], None]]
     is_answered: bool = False
     answer: Message | None = None
+    is_silent: bool = False
+    """Something is refused in a request that has no answer."""
 
 
 def _checked(asking: Asking, request: Message) -> _Checked:
     complete: list[Callable[[Message], None]] = []
+    is_silent = False
     for check in _checks(asking.api_key):
         verdict = check(asking, request)
         if verdict is None:
             continue
         if verdict.answer is not None or verdict.is_silent:
-            return _Checked(complete, is_answered=True, answer=_completed(verdict.answer, complete))
+            answer = _completed(verdict.answer, complete)
+            return _Checked(complete, is_answered=True, answer=answer, is_silent=verdict.is_silent)
         if verdict.complete is not None:
             complete.append(verdict.complete)
-    return _Checked(complete)
+        else:
+            is_silent = True
+    return _Checked(complete, is_silent=is_silent)
 
 
 @cache

@@ -61,7 +61,7 @@ _ATTRIBUTES_AT, _IS_TRANSACTIONAL = 22, 0x10
 
 
 def handle(ctx: RequestContext, request: ProduceRequest) -> Steps[Answer]:
-    """Answer at once, or under durability `sync` when everything is durable; not at all with acks=0.
+    """Answer at once, or under durability `sync` when everything is durable; with acks=0 close if anything is refused.
 
     Batches whose records need long work are worked on beside the event loop, before any of the request is appended.
     """
@@ -150,6 +150,9 @@ def _answered(
 ) -> Steps[Answer]:
     """Answer for all partitions; under durability `sync` as soon as what was written is durable."""
     if request.acks == 0:
+        # As in Kafka: the end of the connection is all that makes such a producer look for the leaders again.
+        if any(part.error_code for part in parts):
+            ctx.connection.close()
         return None
     response = ProduceResponse(node_endpoints=[])
     turn = _turn_between(request)

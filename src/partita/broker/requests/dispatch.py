@@ -130,11 +130,11 @@ class Exchange:
             asking = self.ctx.asking
             if asking is None:
                 return handler(self.request)
-            sliced = self.ctx.services.sliced_thread
+            sliced, close = self.ctx.services.sliced_thread, self.ctx.connection.close
             if not self._is_large:
-                return rights_guard.guarded(asking, self.request, handler, self.failed, sliced)
+                return rights_guard.guarded(asking, self.request, handler, self.failed, sliced, close)
             self.ctx.holds_back = True
-            return rights_guard.guarded_in_slices(asking, self.request, handler, self.failed, sliced)
+            return rights_guard.guarded_in_slices(asking, self.request, handler, self.failed, sliced, close)
         except Exception as error:
             return self.failed(error)
 
@@ -168,13 +168,16 @@ class Exchange:
         return parked
 
     def failed(self, error: BaseException) -> Message | None:
-        """Log the exception, and return the API's error answer."""
+        """Log the exception, and return the API's error answer; where none is due, the connection closes."""
         code = getattr(error, "code", None)
         if not isinstance(code, int):
             code = ErrorCode.UNKNOWN_SERVER_ERROR
             if self._failures.allows():
                 self._log(error)
-        return error_answers.error_answer(self.api.key, self.ctx.version, self.request, int(code))
+        answer = error_answers.error_answer(self.api.key, self.ctx.version, self.request, int(code))
+        if answer is None:
+            self.ctx.connection.close()
+        return answer
 
     def _log(self, error: BaseException) -> None:
         """Write one line and the places of the traceback; text from the peer is escaped and cut."""

@@ -95,12 +95,18 @@ def test_a_batch_of_a_transaction_needs_the_right_on_its_id(broker: Broker, alic
     assert produce(alice, "t", **in_transaction)["t"] != ID_REFUSED
 
 
-def test_produce_without_acks_is_dropped_in_silence(broker: Broker, alice: Raw) -> None:
-    topics = [TopicProduceData(name="t", partition_data=[PartitionProduceData(records=batch())])]
-    alice.send(ProduceRequest(acks=0, topic_data=topics), 9)
-    allow(broker, acl("alice", DESCRIBE, "t"))
-    assert metadata(alice, "t")["t"].error_code == 0
-    assert topic(broker).partitions[0].log.log_end_offset == 0
+@pytest.mark.parametrize(
+    ("names", "given"), [("u", {}), ("tu", {}), ("t", {"transactional_id": "tx", "is_transactional": True})]
+)
+def test_a_refused_produce_without_acks_closes_the_connection(
+    broker: Broker, alice: Raw, names: str, given: dict[str, Any]
+) -> None:
+    allow(broker, acl("alice", WRITE, "t"))
+    records = batch(is_transactional=given.pop("is_transactional", False))
+    topics = [TopicProduceData(name=name, partition_data=[PartitionProduceData(records=records)]) for name in names]
+    alice.send(ProduceRequest(acks=0, topic_data=topics, **given), 9)
+    assert alice.is_closed()
+    assert topic(broker).partitions[0].log.log_end_offset == len(names) - 1
 
 
 @pytest.mark.case("SE-K17")

@@ -48,6 +48,15 @@ def test_only_acks_zero_has_no_answer(plane: DataPlane, acks: int) -> None:
     assert topic.partitions[0].log.log_end_offset == 1
 
 
+@pytest.mark.parametrize("partition", [0, 1])
+def test_with_acks_zero_a_refusal_closes_the_connection(plane: DataPlane, partition: int) -> None:
+    plane.topic()
+    data = [PartitionProduceData(index=index, records=batch("a")) for index in (0, partition)]
+    request = ProduceRequest(acks=0, timeout_ms=1, topic_data=[TopicProduceData(name="t", partition_data=data)])
+    assert plane.ask("produce", 12, request) is None
+    assert plane.connection.closed is (partition == 1)
+
+
 def test_a_request_for_one_partition_is_not_parked_half_done(plane: DataPlane, monkeypatch: pytest.MonkeyPatch) -> None:
     """On a slow machine every megabyte outlived its slice: its buffer was held meanwhile, and the next one was new."""
     monkeypatch.setattr(context, "SLICE_SECONDS", 0.0)
