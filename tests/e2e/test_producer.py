@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from partita import Broker, Producer
+from partita import Admin, Broker, Producer
 from partita.errors import InvalidTopicError
 from partita.net.cluster import Cluster
 from partita.producer.batch import NewRecord, RecordMetadata
@@ -88,6 +88,21 @@ def test_every_codec_and_every_acks(broker: Broker, codec: str, acks: str) -> No
         end = producer.send("t", b"end", partition=2)
         assert end.result(60).offset == (-1 if acks == "0" else 50)
     assert values(broker, "t", 2)[-1] == b"end"
+
+
+def test_without_acks_records_find_the_topic_that_was_created_again(broker: Broker) -> None:
+    """Nothing is answered: only the end of the connection says that the old topic is gone."""
+    servers = broker.bootstrap
+    with Admin(bootstrap_servers=servers) as admin, Producer(bootstrap_servers=servers, acks="0") as producer:
+        producer.send("t", b"old", partition=0).result(60)
+        admin.delete_topics("t")
+        admin.create_topics("t")
+
+        def arrives() -> bool:
+            producer.send("t", b"new", partition=0).result(60)
+            return values(broker, "t") != []
+
+        until(arrives, "a record is in the new topic")
 
 
 def test_many_threads_share_a_producer(broker: Broker) -> None:

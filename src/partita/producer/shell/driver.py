@@ -298,6 +298,8 @@ class ProducerDriver:
     async def _connect_and_send(self, node_id: int) -> None:
         try:
             connection = await self.cluster.connection(node_id)
+            if self.config.acks == 0:  # where nothing is answered, a refusal has ended the connection before
+                await self.cluster.refresh(create=True)
         except KafkaError as error:
             for sending in self._waiting.pop(node_id):
                 self._failed(sending, error)
@@ -338,10 +340,8 @@ class ProducerDriver:
         failure = done.exception()
         if failure is None:
             self._answered(sending, done.result())
-        elif isinstance(failure, KafkaError):
-            self._failed(sending, failure)
         else:
-            self._failed(sending, Disconnected(str(failure)))
+            self._failed(sending, failure if isinstance(failure, KafkaError) else Disconnected(str(failure)))
 
     def _answered(self, sending: Sending, answer: Any) -> None:
         if answer is not None:
