@@ -3,6 +3,9 @@
 A heartbeat joins (epoch 0), continues (above 0), leaves (-1) or leaves temporarily (-2). (Kafka:
 GroupCoordinatorService.throwIfConsumerGroupHeartbeatRequestIsInvalid, GroupMetadataManager.consumerGroupHeartbeat and
 consumerGroupLeave; specification sections 20.2, 20.3 and 20.6.)
+
+Deviation: Partita admits a static member that joins again under its own member id, as after a lost answer, where Kafka
+answers UNRELEASED_INSTANCE_ID until its session has ended.
 """
 
 from __future__ import annotations
@@ -303,12 +306,12 @@ def ADMIT(turn: Turn, beat: Beat, group: ConsumerGroup) -> Refused | None:
 
 
 def RETURN(turn: Turn, beat: Beat, group: ConsumerGroup) -> Refused | None:
-    """Answer a join of an existing member (lost answer, restart): it keeps its epoch and gets everything."""
+    """Answer a join of an existing member (lost answer, restart): it owns nothing, keeps its epoch, gets everything."""
     before = group.members[beat.wire.member_id]
     # It left for a while and returns under its id: epoch 0, so that the answer carries everything it owns.
     if before.epoch == LEFT_STATIC:
         before = replace(before, epoch=0)
-    return _answer(turn, beat, Change(group, before, updated(before, beat), False, None))
+    return _answer(turn, beat, Change(group, before, updated(before, beat), False, beat.owned))
 
 
 def TAKE_OVER(turn: Turn, beat: Beat, group: ConsumerGroup) -> Refused | None:

@@ -44,6 +44,17 @@ def test_once_it_says_so_the_newcomer_gets_what_was_given_up() -> None:
     assert world.group.state is ConsumerGroupState.STABLE
 
 
+def test_a_member_that_joins_again_owns_nothing_so_the_newcomer_waits_no_longer() -> None:
+    world = two_members()
+    world.go_on("a", {"t": [0, 1, 2, 3]})
+    kept = world.has("a")["t"]
+    answer = world.join("a")
+    assert (answer.member_epoch, told(answer), world.group.members["a"].state) == (3, {T: kept}, STABLE)
+    given = told(world.go_on("b", {}))
+    assert given is not None
+    assert sorted(given[T] + kept) == [0, 1, 2, 3]
+
+
 @pytest.mark.case("GC-T14")
 def test_a_heartbeat_that_does_not_say_what_is_owned_frees_nothing() -> None:
     world = two_members()
