@@ -31,7 +31,6 @@ from partita.protocol.messages.streams_group_log import StreamsTopicInfo
 
 _JOIN = 0
 _KNOWS_TAGS = 1
-_INT32_MAX = 2**31 - 1
 
 
 class Answer(NamedTuple):
@@ -54,14 +53,12 @@ def beat(turn: Turn, group: StreamsGroup, asked: Answer) -> StreamsBeat:
     has_changed = asked.before.held != member.held
     if asked.before.endpoint != member.endpoint or (has_changed and member.endpoint is not None):
         soft.endpoint_epoch += 1
-    lag = in_force(turn, group_id, "streams.acceptable.recovery.lag")
     response = wire.StreamsGroupHeartbeatResponse(
         member_id=member.member_id,
         member_epoch=member.epoch,
         heartbeat_interval_ms=in_force(turn, group_id, "streams.heartbeat.interval.ms"),
         task_offset_interval_ms=in_force(turn, group_id, "streams.task.offset.interval.ms"),
-        acceptable_recovery_lag_legacy=min(lag, _INT32_MAX),
-        acceptable_recovery_lag=lag,
+        acceptable_recovery_lag=in_force(turn, group_id, "streams.acceptable.recovery.lag"),
         endpoint_information_epoch=soft.endpoint_epoch,
         status=list(_statuses(turn, group, asked)),
     )

@@ -55,6 +55,11 @@ def test_a_task_passes_on_only_after_its_owner_gave_it_up() -> None:
     assert world.streams.state == "Stable"
 
 
+def test_the_recovery_lag_is_in_the_field_of_version_1_alone() -> None:
+    answer = StreamsWorld().join_streams("a")
+    assert (answer.acceptable_recovery_lag_legacy, answer.acceptable_recovery_lag) == (0, 10_000)
+
+
 def test_a_wall_clock_that_is_set_back_holds_up_no_tasks() -> None:
     world = StreamsWorld(group_streams_assignment_interval_ms=1_000)
     world.join_streams("a")
