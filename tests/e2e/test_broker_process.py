@@ -203,6 +203,21 @@ def test_what_is_slow_to_import_stays_out_of_the_broker() -> None:
     assert done.stdout.strip() == "."
 
 
+def test_the_coordinator_loads_what_share_and_streams_groups_need_when_there_is_one() -> None:
+    code = """
+import sys
+from partita.broker.groups import coordinators
+from partita.group.coordinator import GroupCoordinator
+from partita.group.config import GroupConfig
+from partita.now import Now
+shard = GroupCoordinator(GroupConfig(), str)
+shard.resume(Now(0, 0)), shard.on_topics_deleted(["t"], Now(0, 0)), shard.handover(Now(0, 0)), shard.unload()
+print([name for name in sys.modules if "share_" in name or "streams_" in name or "sticky" in name])
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=True)
+    assert done.stdout.strip() == "[]"
+
+
 def test_a_broker_whose_disk_fails_says_so_in_one_line_and_ends_with_status_1(tmp_path: Path) -> None:
     """B2, B3, D7: never a healthy face."""
     program = """

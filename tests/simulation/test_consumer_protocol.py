@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from partita.assignors.sticky import UniformAssignor
+from partita.assignors.server_side import UniformAssignor
 from partita.broker.groups.reply_gate import ReplyGate
 from partita.consumer.group.reconciliation import Reconciliation
 from partita.group.consumer_group import change, conversion, heartbeat, leaving, outcomes, timers

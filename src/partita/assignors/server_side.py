@@ -10,11 +10,27 @@ instance serves every group of the broker, so it must keep nothing between calls
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
-from partita.assignors import range as range_assignor
 from partita.assignors.interface import Assignment, Assignor, Subscription, TopicMetadata
-from partita.assignors.sticky import UniformAssignor
+from partita.lazy import later
+
+if TYPE_CHECKING:
+    from partita.assignors import range as range_assignor
+    from partita.assignors import sticky
+else:
+    range_assignor = later("partita.assignors.range")
+    sticky = later("partita.assignors.sticky")
+
+
+class UniformAssignor(Assignor):
+    """`group.consumer.assignors=uniform`, the first choice of the coordinator by default."""
+
+    name: ClassVar[str] = "uniform"
+
+    def assign(self, metadata: TopicMetadata, subscriptions: Mapping[str, Subscription]) -> Assignment:
+        """Share as evenly as possible and let members keep their previous target."""
+        return sticky.share_uniformly(metadata, subscriptions)
 
 
 class RangeOnServer(Assignor):

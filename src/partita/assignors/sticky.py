@@ -48,25 +48,20 @@ class StickyAssignor(Assignor):
         self._generation_id = generation_id
 
 
-class UniformAssignor(Assignor):
-    """`group.consumer.assignors=uniform`, the first choice of the coordinator by default."""
-
-    name: ClassVar[str] = "uniform"
-
-    def assign(self, metadata: TopicMetadata, subscriptions: Mapping[str, Subscription]) -> Assignment:
-        """Share as evenly as possible and let members keep their previous target."""
-        if not subscriptions:
-            return {}
-        sharing = Sharing(TopicMetadata(metadata.partition_counts), subscriptions)
-        sets = topic_sets(subscriptions)
-        topics = [sets[member] for member in sharing.members]
-        sharing.settle(
-            [
-                (sharing.numbers([p for p in subscriptions[member].owned_partitions if p[0] in wanted]), 0)
-                for member, wanted in zip(sharing.members, topics, strict=True)
-            ]
-        )
-        return sharing.assignment(share(sharing))
+def share_uniformly(metadata: TopicMetadata, subscriptions: Mapping[str, Subscription]) -> Assignment:
+    """Share as evenly as possible and let members keep their previous target."""
+    if not subscriptions:
+        return {}
+    sharing = Sharing(TopicMetadata(metadata.partition_counts), subscriptions)
+    sets = topic_sets(subscriptions)
+    topics = [sets[member] for member in sharing.members]
+    sharing.settle(
+        [
+            (sharing.numbers([p for p in subscriptions[member].owned_partitions if p[0] in wanted]), 0)
+            for member, wanted in zip(sharing.members, topics, strict=True)
+        ]
+    )
+    return sharing.assignment(share(sharing))
 
 
 def share(sharing: Sharing) -> Shares:

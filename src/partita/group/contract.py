@@ -66,6 +66,10 @@ class Lane(NamedTuple):
     is_users: bool = False
 
 
+STATES = Lane("questions to the share coordinator")
+"""The shell asks these itself and runs none of them."""
+
+
 class Job(Protocol):
     """Work to run outside the event loop (`ComputeTarget`, `MatchExpressions`); it shares no mutable state."""
 

@@ -13,7 +13,7 @@ from collections.abc import Callable, Collection, Mapping
 from functools import partial
 from heapq import heappop
 from operator import itemgetter
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from partita.assignors.interface import Assignor
 from partita.group import guards
@@ -25,12 +25,13 @@ from partita.group.consumer_group import heartbeat as consumer_heartbeat
 from partita.group.consumer_group import leaving as consumer_deadlines
 from partita.group.consumer_group import loading as consumer_loading
 from partita.group.consumer_group.classic_members import serves
-from partita.group.contract import NO_HANDOVER, GroupRequest, Handover, Job, Record, Step, Token
+from partita.group.consumer_group.subscriptions import MatchExpressions
+from partita.group.consumer_group.target import ComputeTarget
+from partita.group.contract import NO_HANDOVER, STATES, GroupRequest, Handover, Job, Record, Step, Token
 from partita.group.offsets import clamp, commit, delete, expiration, fetch, transactional
 from partita.group.offsets.clamp import Beyond
 from partita.group.records.consumer_group import ConsumerGroup
 from partita.group.records.hard_state import HardState
-from partita.group.records.streams_group import StreamsGroup
 from partita.group.requests import (
     CommitOffsets,
     DeleteGroup,
@@ -43,39 +44,62 @@ from partita.group.requests import (
     FindSharedTopics,
     ListShardGroups,
 )
-from partita.group.share import asking
-from partita.group.share import describe as share_describe
-from partita.group.share import heartbeat as share_heartbeat
-from partita.group.share import leaving as share_leaving
-from partita.group.share import offsets as share_offsets
-from partita.group.share.initializing import forget_topics_gone
 from partita.group.state.model import DEAD, NO_DEADLINE, PREPARING, Group
 from partita.group.state.shard import ConsumerTimers, ShardState, ShareTimers, StreamsTimers
 from partita.group.state.timers import Timer, timers_of
 from partita.group.state.topics import TopicImage
 from partita.group.state.turn import Outbox, Turn
-from partita.group.streams import answering as streams_answering
-from partita.group.streams import heartbeat as streams_heartbeat
-from partita.group.streams import leaving as streams_leaving
-from partita.group.streams import target as streams_target
+from partita.lazy import Lazy, later
 from partita.now import Now
 from partita.protocol.error_codes import ErrorCode
-from partita.protocol.messages.alter_share_group_offsets import AlterShareGroupOffsetsRequest
 from partita.protocol.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
-from partita.protocol.messages.delete_share_group_offsets import DeleteShareGroupOffsetsRequest
 from partita.protocol.messages.heartbeat import HeartbeatRequest
 from partita.protocol.messages.join_group import JoinGroupRequest
 from partita.protocol.messages.leave_group import LeaveGroupRequest
 from partita.protocol.messages.offset_commit import OffsetCommitRequest
 from partita.protocol.messages.offset_delete import OffsetDeleteRequest
-from partita.protocol.messages.share_group_heartbeat import ShareGroupHeartbeatRequest
-from partita.protocol.messages.streams_group_heartbeat import StreamsGroupHeartbeatRequest
 from partita.protocol.messages.sync_group import SyncGroupRequest
 from partita.protocol.messages.txn_offset_commit import TxnOffsetCommitRequest
 from partita.protocol.primitives import Buffer
 from partita.wording import What
 
-_ACTIONS: Mapping[type, Callable[[Turn, Token, GroupRequest], None]] = {
+if TYPE_CHECKING:
+    from partita.group.records.streams_group import StreamsGroup
+    from partita.group.share import asking
+    from partita.group.share import describe as share_describe
+    from partita.group.share import heartbeat as share_heartbeat
+    from partita.group.share import initializing as share_initializing
+    from partita.group.share import leaving as share_leaving
+    from partita.group.share import offsets as share_offsets
+    from partita.group.streams import answering as streams_answering
+    from partita.group.streams import heartbeat as streams_heartbeat
+    from partita.group.streams import leaving as streams_leaving
+    from partita.group.streams import target as streams_target
+    from partita.protocol.messages import (
+        alter_share_group_offsets,
+        delete_share_group_offsets,
+        share_group_heartbeat,
+        streams_group_heartbeat,
+    )
+else:
+    # Most brokers never have a share or streams group.
+    asking = later("partita.group.share.asking")
+    share_describe = later("partita.group.share.describe")
+    share_heartbeat = later("partita.group.share.heartbeat")
+    share_initializing = later("partita.group.share.initializing")
+    share_leaving = later("partita.group.share.leaving")
+    share_offsets = later("partita.group.share.offsets")
+    streams_answering = later("partita.group.streams.answering")
+    streams_heartbeat = later("partita.group.streams.heartbeat")
+    streams_leaving = later("partita.group.streams.leaving")
+    streams_target = later("partita.group.streams.target")
+    alter_share_group_offsets = later("partita.protocol.messages.alter_share_group_offsets")
+    delete_share_group_offsets = later("partita.protocol.messages.delete_share_group_offsets")
+    share_group_heartbeat = later("partita.protocol.messages.share_group_heartbeat")
+    streams_group_heartbeat = later("partita.protocol.messages.streams_group_heartbeat")
+
+_Actions: TypeAlias = Mapping[type, Callable[[Turn, Token, GroupRequest], None]]
+_ACTIONS: _Actions = {
     JoinGroupRequest: join.join_group,
     SyncGroupRequest: sync.sync_group,
     LeaveGroupRequest: leave.leave_group,
@@ -90,15 +114,19 @@ _ACTIONS: Mapping[type, Callable[[Turn, Token, GroupRequest], None]] = {
     DeleteGroup: delete.delete_group,
     ConsumerGroupHeartbeatRequest: consumer_heartbeat.heartbeat,
     DescribeConsumerGroup: consumer_describe.describe_consumer_group,
-    ShareGroupHeartbeatRequest: share_heartbeat.heartbeat,
-    StreamsGroupHeartbeatRequest: streams_heartbeat.heartbeat,
-    DescribeStreamsGroup: streams_answering.describe_streams_group,
-    DescribeShareGroup: share_describe.describe_share_group,
-    FindSharedTopics: share_describe.find_shared_topics,
-    AlterShareGroupOffsetsRequest: share_offsets.alter_offsets,
-    DeleteShareGroupOffsetsRequest: share_offsets.delete_offsets,
 }
 """Heartbeats are absent: they write nothing and are answered at once, see `GroupCoordinator.handle`."""
+_IN_SHARE_AND_STREAMS: Lazy[_Actions] = Lazy(
+    lambda: {
+        share_group_heartbeat.ShareGroupHeartbeatRequest: share_heartbeat.heartbeat,
+        streams_group_heartbeat.StreamsGroupHeartbeatRequest: streams_heartbeat.heartbeat,
+        DescribeStreamsGroup: streams_answering.describe_streams_group,
+        DescribeShareGroup: share_describe.describe_share_group,
+        FindSharedTopics: share_describe.find_shared_topics,
+        alter_share_group_offsets.AlterShareGroupOffsetsRequest: share_offsets.alter_offsets,
+        delete_share_group_offsets.DeleteShareGroupOffsetsRequest: share_offsets.delete_offsets,
+    }
+)
 _IN_CONSUMER_GROUPS: Mapping[type, Callable[[Turn, Token, GroupRequest, ConsumerGroup], None]] = {
     JoinGroupRequest: classic_members.join_group,
     SyncGroupRequest: classic_members.sync_group,
@@ -239,8 +267,10 @@ class GroupCoordinator:
         turn = self._turn(now)
         loading.resume(turn, handover, clean=clean)
         consumer_loading.resume(turn, handover.silences)
-        share_leaving.resume(turn)
-        streams_leaving.resume(turn, handover.silences)
+        if self._state.hard.share_groups:
+            share_leaving.resume(turn)
+        if self._state.hard.streams_groups:
+            streams_leaving.resume(turn, handover.silences)
         return turn.out.take()
 
     def handle(self, token: Token, request: GroupRequest, now: Now) -> Step:
@@ -257,7 +287,8 @@ class GroupCoordinator:
         if refused is not None:
             turn.out.answer(token, refused)
         elif not self._state.has_newer_groups or not _answered_as_newer(turn, token, request):
-            _ACTIONS[type(request.message)](turn, token, request)
+            kind = type(request.message)
+            (_ACTIONS.get(kind) or _IN_SHARE_AND_STREAMS()[kind])(turn, token, request)
         return turn.out.take()
 
     @property
@@ -278,12 +309,13 @@ class GroupCoordinator:
     def job_done(self, job: Job, outcome: object, now: Now) -> Step:
         """Apply the outcome of a job of an earlier step: the result of its `run`, or an exception."""
         turn = self._turn(now)
-        if isinstance(job, asking.AskStates):
+        if isinstance(job, ComputeTarget | MatchExpressions):
+            outcomes.take(turn, job, outcome)
+        elif job.lane is STATES:
+            assert isinstance(job, asking.AskStates)
             asking.take(turn, job, outcome)
         elif isinstance(job, streams_target.ComputeTasks):
             streams_target.take(turn, job, outcome)
-        else:
-            outcomes.take(turn, job, outcome)
         return turn.out.take()
 
     def next_deadline_ms(self) -> int | None:
@@ -295,7 +327,7 @@ class GroupCoordinator:
         turn = self._turn(now)
         expiration.forget_topics(turn, names)
         for group in self._state.hard.share_groups.values():
-            forget_topics_gone(turn, group)
+            share_initializing.forget_topics_gone(turn, group)
         return turn.out.take()
 
     def clamp_offset(self, found: Beyond, now: Now) -> Step:
@@ -308,7 +340,8 @@ class GroupCoordinator:
         """Answer every parked request with `error` and mark each group Dead. Writes nothing; the shard is over."""
         turn = self._turn(Now(0, 0))  # nothing is timed or written any more
         loading.unload(turn, error)
-        asking.refuse_all(turn, error)
+        if self._state.parked:
+            asking.refuse_all(turn, error)
         return turn.out.take()
 
     def abandon(self) -> Step:
@@ -319,7 +352,9 @@ class GroupCoordinator:
         """Return the state for the next `resume`. Call it before `unload`; restarts then do not extend sessions."""
         classic = loading.handover(self._state, now)
         turn = self._turn(now)
-        others = {**consumer_loading.silences(turn), **streams_leaving.silences(turn)}
+        others = consumer_loading.silences(turn)
+        if self._state.streams:
+            others |= streams_leaving.silences(turn)
         return classic._replace(silences={**classic.silences, **others})
 
     def timers_of(self, group_id: str, now: Now) -> list[Timer]:
@@ -379,8 +414,11 @@ def _refused_by_streams(group: StreamsGroup, request: GroupRequest) -> ErrorCode
 
 def _removed(turn: Turn, group_id: str, name: str, what: What) -> bool:
     """Remove a member of a group that is not classic; False if there is no such group."""
-    removers = (leaving.fence_named, share_leaving.remove_named, streams_leaving.remove_named)
-    return any(remove(turn, group_id, name, what) for remove in removers)
+    if turn.state.share_group(group_id) is not None:
+        return share_leaving.remove_named(turn, group_id, name, what)
+    if turn.state.streams_group(group_id) is not None:
+        return streams_leaving.remove_named(turn, group_id, name, what)
+    return leaving.fence_named(turn, group_id, name, what)
 
 
 _RECORD_BYTES = 64

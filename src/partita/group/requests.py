@@ -9,13 +9,15 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Container, Mapping, Set
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from partita.group.contract import Record
 from partita.protocol.messages.offset_commit import OffsetCommitRequest, OffsetCommitResponse
 from partita.protocol.messages.offset_fetch import OffsetFetchRequestGroup
-from partita.protocol.messages.streams_group_heartbeat import StreamsGroupHeartbeatResponse
 from partita.protocol.primitives import Structure
+
+if TYPE_CHECKING:
+    from partita.protocol.messages.streams_group_heartbeat import StreamsGroupHeartbeatResponse
 
 
 class FetchOffsets(Structure):

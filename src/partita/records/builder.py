@@ -46,11 +46,11 @@ def varint(value: int) -> bytes:
 
 _ONE_BYTE = [bytes([number]) for number in range(0x80)]
 # Sizes and deltas are small numbers: a table of their bytes is quicker than making them.
-_VARINTS = [varint(number) for number in range(4096)]
+_VARINTS = [varint(number) for number in range(512)]
 
 
 def _size(value: int) -> bytes:
-    return _VARINTS[value] if 0 <= value < 4096 else varint(value)
+    return _VARINTS[value] if 0 <= value < 512 else varint(value)
 
 
 def encode_record(

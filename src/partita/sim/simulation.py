@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from partita.assignors.interface import Assignor
-from partita.assignors.server_side import RangeOnServer
-from partita.assignors.sticky import UniformAssignor
+from partita.assignors.server_side import RangeOnServer, UniformAssignor
 from partita.broker.options import Value
 from partita.broker.topics.catalogue import Partition
 from partita.group.config import GroupConfig

@@ -4,8 +4,7 @@ from typing import ClassVar
 import pytest
 
 from partita.assignors.interface import Assignment, Assignor, Subscription, TopicMetadata
-from partita.assignors.server_side import RangeOnServer, create_server_assignors
-from partita.assignors.sticky import UniformAssignor
+from partita.assignors.server_side import RangeOnServer, UniformAssignor, create_server_assignors
 from support.vectors import assignors as vectors
 from support.vectors.assignors import Vector
 

@@ -42,7 +42,7 @@ from partita.broker.groups.reply_gate import Call, ReplyGate, encode, refuse, re
 from partita.broker.shard_life import ACTIVE, CLOSED, LOADING, RETRY_MS_MAX, ShardLife, State, Wording
 from partita.broker.wire.contract import Promised
 from partita.group.config import GroupConfig
-from partita.group.contract import NO_HANDOVER, GroupRequest, Handover, Job, Marker, Producer, Record, Step
+from partita.group.contract import NO_HANDOVER, STATES, GroupRequest, Handover, Job, Marker, Producer, Record, Step
 from partita.group.coordinator import GroupCoordinator
 from partita.group.guards import first_check, not_here, while_loading
 from partita.group.notes import GroupsLoaded
@@ -56,9 +56,9 @@ from partita.group.requests import (
     FindSharedTopics,
     ListShardGroups,
 )
-from partita.group.share.asking import AskStates
 from partita.group.state.answers import refusal
 from partita.group.state.topics import TopicImage
+from partita.lazy import later
 from partita.log.storage import StorageError, StorageFull
 from partita.protocol.error_codes import ErrorCode
 from partita.protocol.messages.heartbeat import HeartbeatRequest
@@ -68,6 +68,9 @@ from partita.records.header import BatchHeader
 if TYPE_CHECKING:
     from partita.broker.nodes import Cluster
     from partita.broker.topics.catalogue import Partition
+    from partita.group.share import asking
+else:
+    asking = later("partita.group.share.asking")
 
 log = logging.getLogger("partita.broker")
 
@@ -235,7 +238,8 @@ class ShardRunner(ShardLife):
                 return
             self.take(step)
 
-        if isinstance(job, AskStates):
+        if job.lane is STATES:
+            assert isinstance(job, asking.AskStates)
             asked = self._loop.create_task(_outcome(self._consumer_groups.states, job))
             self._asked.add(asked)
             asked.add_done_callback(self._asked.discard)
@@ -502,7 +506,7 @@ class ShardRunner(ShardLife):
             self._arm_at(due, self.on_timer)
 
 
-async def _outcome(states: Callable[[Message], Awaitable[object]], job: AskStates) -> object:
+async def _outcome(states: Callable[[Message], Awaitable[object]], job: asking.AskStates) -> object:
     """The share coordinator's answer, or what was raised instead."""
     try:
         return await states(job.message)

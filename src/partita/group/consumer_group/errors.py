@@ -5,12 +5,14 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from partita.group.records.consumer_group import ConsumerGroup, ConsumerMember
-from partita.group.records.share_group import ShareMember
-from partita.group.records.streams_group import StreamsGroup, StreamsMember
 from partita.protocol.error_codes import ErrorCode
+
+if TYPE_CHECKING:
+    from partita.group.records.share_group import ShareMember
+    from partita.group.records.streams_group import StreamsGroup, StreamsMember
 
 
 class Refused(NamedTuple):

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator
 from enum import IntEnum
+from typing import TYPE_CHECKING
 
 from partita.group.config import GroupConfig
 from partita.group.contract import GroupRequest, Record, Token
@@ -20,7 +21,6 @@ from partita.group.offsets.consumer_groups import CommittedTo, commit_error
 from partita.group.records import log_records
 from partita.group.records.consumer_group import ConsumerGroup
 from partita.group.records.log_records import CommittedOffset
-from partita.group.records.streams_group import StreamsGroup
 from partita.group.requests import CommitOffsets, StoredOffsets
 from partita.group.state.model import COMPLETING, EMPTY, PREPARING, STABLE, Group, GroupState
 from partita.group.state.shard import ShardState
@@ -33,6 +33,9 @@ from partita.protocol.messages.offset_commit import (
     OffsetCommitResponsePartition,
     OffsetCommitResponseTopic,
 )
+
+if TYPE_CHECKING:
+    from partita.group.records.streams_group import StreamsGroup
 
 _TELLS_ABSENT_GROUP = 9
 _LAST_WITH_RETENTION = 4

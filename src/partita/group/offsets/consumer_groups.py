@@ -7,11 +7,13 @@ section 20.10.)
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from partita.group.records.consumer_group import ConsumerGroup, ConsumerMember
-from partita.group.records.streams_group import StreamsGroup, StreamsMember
 from partita.protocol.error_codes import ErrorCode
+
+if TYPE_CHECKING:
+    from partita.group.records.streams_group import StreamsGroup, StreamsMember
 
 _KNOWS_EPOCHS = 9
 
@@ -33,9 +35,9 @@ def commit_error(
     member = group.members.get(member_id)
     if member is None:
         return ErrorCode.UNKNOWN_MEMBER_ID
-    if version < _KNOWS_EPOCHS and (isinstance(member, StreamsMember) or not member.is_classic):
+    if version < _KNOWS_EPOCHS and not (isinstance(member, ConsumerMember) and member.is_classic):
         return ErrorCode.UNSUPPORTED_VERSION
-    if isinstance(group, StreamsGroup):
+    if not isinstance(group, ConsumerGroup):
         return _streams_error(group, group.members[member_id], epoch, partitions)
     owner = group.members[member_id]
     has_had_them = not owner.is_classic and 0 <= epoch < owner.epoch
@@ -81,7 +83,7 @@ def transaction_error(
     member = group.members.get(member_id)
     if member is None:
         return ErrorCode.UNKNOWN_MEMBER_ID
-    if isinstance(group, StreamsGroup):
+    if not isinstance(group, ConsumerGroup):
         error = _streams_error(group, group.members[member_id], epoch, partitions)
     else:
         error = epoch_error(member, epoch)
@@ -98,7 +100,7 @@ def epoch_error(member: ConsumerMember | StreamsMember, epoch: int) -> ErrorCode
 
 def is_subscribed(group: ConsumerGroup | StreamsGroup, topic: str) -> bool:
     """Whether any member subscribes to the topic, by name or by a regular expression."""
-    if isinstance(group, StreamsGroup):
+    if not isinstance(group, ConsumerGroup):
         return topic in group.subscribed_topics()
     return topic in group.names or any(
         topic in resolved.topics for regex, resolved in group.regexes.items() if regex in group.patterns

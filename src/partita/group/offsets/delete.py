@@ -5,18 +5,20 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from partita.group.contract import GroupRequest, Record, Token
 from partita.group.notes import GroupDeleted
 from partita.group.offsets import consumer_groups
-from partita.group.records import log_records, streams_log
+from partita.group.records import log_records
 from partita.group.records.consumer_group import ConsumerGroup
 from partita.group.records.consumer_log import group_tombstones
 from partita.group.records.hard_state import TopicPartition
-from partita.group.records.streams_group import StreamsGroup
 from partita.group.requests import DeleteGroup
 from partita.group.state.model import DEAD, EMPTY, Group
 from partita.group.state.stored import group_tombstone
 from partita.group.state.turn import Turn
+from partita.lazy import later
 from partita.protocol.error_codes import ErrorCode
 from partita.protocol.messages.delete_groups import DeletableGroupResult
 from partita.protocol.messages.offset_delete import (
@@ -26,6 +28,12 @@ from partita.protocol.messages.offset_delete import (
     OffsetDeleteResponsePartition,
     OffsetDeleteResponseTopic,
 )
+
+if TYPE_CHECKING:
+    from partita.group.records import streams_log
+    from partita.group.records.streams_group import StreamsGroup
+else:
+    streams_log = later("partita.group.records.streams_log")
 
 CONSUMER = "consumer"
 
@@ -109,9 +117,11 @@ def delete_offsets(turn: Turn, token: Token, request: GroupRequest) -> None:
 
 
 def _refuse_offsets(group: Group | ConsumerGroup | StreamsGroup | None) -> ErrorCode:
-    if isinstance(group, ConsumerGroup | StreamsGroup):
+    if group is None:
+        return ErrorCode.GROUP_ID_NOT_FOUND
+    if not isinstance(group, Group):
         return ErrorCode.NONE
-    if group is None or group.state is DEAD:
+    if group.state is DEAD:
         return ErrorCode.GROUP_ID_NOT_FOUND
     uses_other_type = group.protocol_type is not None and group.protocol_type != CONSUMER
     return ErrorCode.NON_EMPTY_GROUP if group.state is not EMPTY and uses_other_type else ErrorCode.NONE
@@ -135,7 +145,7 @@ def _delete_topic(
 
 def is_subscribed(group: Group | ConsumerGroup | StreamsGroup, topic: str) -> bool:
     """Whether the group uses the topic; true for a classic consumer group with an unreadable subscription."""
-    if isinstance(group, ConsumerGroup | StreamsGroup):
+    if not isinstance(group, Group):
         return consumer_groups.is_subscribed(group, topic)
     if group.protocol_type != CONSUMER:
         return False

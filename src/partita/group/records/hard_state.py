@@ -8,15 +8,24 @@ hard half of GroupMetadataManager.)
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 from partita.group.contract import Record
-from partita.group.records import consumer_log, log_records, share_log, streams_log
+from partita.group.records import consumer_log, log_records
 from partita.group.records.consumer_group import ConsumerGroup
 from partita.group.records.log_records import CommittedOffset, read_offset_value
 from partita.group.records.replay_batch import check_value, read_batch, split_key
-from partita.group.records.share_group import ShareGroup
-from partita.group.records.streams_group import StreamsGroup
+from partita.lazy import later
 from partita.protocol.primitives import Buffer
+
+if TYPE_CHECKING:
+    from partita.group.records import share_log, streams_log
+    from partita.group.records.share_group import ShareGroup
+    from partita.group.records.streams_group import StreamsGroup
+else:
+    # Nothing of these is loaded before the first record of such a group.
+    share_log = later("partita.group.records.share_log")
+    streams_log = later("partita.group.records.streams_log")
 
 TopicPartition = tuple[str, int]
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 
-from partita.group.contract import GroupRequest, Lane, Token
+from partita.group.contract import STATES, GroupRequest, Lane, Token
 from partita.group.state.turn import Turn
 from partita.protocol.error_codes import ErrorCode
 from partita.protocol.messages.delete_share_group_state import (
@@ -23,7 +23,6 @@ from partita.protocol.messages.initialize_share_group_state import (
 )
 from partita.protocol.primitives import Message, Structure
 
-_STATES = Lane("questions to the share coordinator")
 Codes = Mapping[tuple[bytes, int], ErrorCode]
 """Error codes by share partition."""
 
@@ -40,7 +39,7 @@ class AskStates(NamedTuple):
     @property
     def lane(self) -> Lane:
         """The lane of all of them."""
-        return _STATES
+        return STATES
 
     def run(self) -> object:
         """Never called: the shell asks the share coordinator instead."""

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from partita.group.contract import GroupRequest
 from partita.group.requests import (
@@ -26,13 +26,12 @@ from partita.group.requests import (
     TransactionEnded,
 )
 from partita.group.state.model import Group, Member
+from partita.lazy import Lazy, later
 from partita.protocol.error_codes import ErrorCode
 from partita.protocol.messages import (
-    alter_share_group_offsets,
     consumer_group_describe,
     consumer_group_heartbeat,
     delete_groups,
-    delete_share_group_offsets,
     describe_groups,
     heartbeat,
     join_group,
@@ -41,14 +40,27 @@ from partita.protocol.messages import (
     offset_commit,
     offset_delete,
     offset_fetch,
-    share_group_describe,
-    share_group_heartbeat,
-    streams_group_describe,
-    streams_group_heartbeat,
     sync_group,
     txn_offset_commit,
 )
 from partita.protocol.primitives import Structure
+
+if TYPE_CHECKING:
+    from partita.protocol.messages import (
+        alter_share_group_offsets,
+        delete_share_group_offsets,
+        share_group_describe,
+        share_group_heartbeat,
+        streams_group_describe,
+        streams_group_heartbeat,
+    )
+else:
+    alter_share_group_offsets = later("partita.protocol.messages.alter_share_group_offsets")
+    delete_share_group_offsets = later("partita.protocol.messages.delete_share_group_offsets")
+    share_group_describe = later("partita.protocol.messages.share_group_describe")
+    share_group_heartbeat = later("partita.protocol.messages.share_group_heartbeat")
+    streams_group_describe = later("partita.protocol.messages.streams_group_describe")
+    streams_group_heartbeat = later("partita.protocol.messages.streams_group_heartbeat")
 
 NO_OFFSET = -1
 _NULLABLE_PROTOCOL_NAME = 7
@@ -160,10 +172,12 @@ def refusal(request: GroupRequest, error: ErrorCode) -> Structure:
     message = request.message
     if isinstance(message, join_group.JoinGroupRequest):
         return join_error(error, message.member_id, version=request.version)
-    return _REFUSALS[type(message)](message, error)
+    refuse = _REFUSALS.get(type(message)) or _LATE_REFUSALS()[type(message)]
+    return refuse(message, error)
 
 
-_REFUSALS: dict[type, Callable[[Any, ErrorCode], Structure]] = {
+_Refusals: TypeAlias = dict[type, Callable[[Any, ErrorCode], Structure]]
+_REFUSALS: _Refusals = {
     sync_group.SyncGroupRequest: lambda _, error: sync_error(error),
     heartbeat.HeartbeatRequest: lambda _, error: heartbeat.HeartbeatResponse(error_code=error),
     leave_group.LeaveGroupRequest: lambda _, error: leave_group.LeaveGroupResponse(error_code=error),
@@ -179,26 +193,35 @@ _REFUSALS: dict[type, Callable[[Any, ErrorCode], Structure]] = {
     DescribeConsumerGroup: lambda ask, error: consumer_group_describe.DescribedConsumerGroup(
         error_code=error, group_id=ask.group_id
     ),
-    share_group_heartbeat.ShareGroupHeartbeatRequest: lambda _, error: (
-        share_group_heartbeat.ShareGroupHeartbeatResponse(error_code=error)
-    ),
-    streams_group_heartbeat.StreamsGroupHeartbeatRequest: lambda _, error: StreamsBeat(
-        streams_group_heartbeat.StreamsGroupHeartbeatResponse(error_code=error)
-    ),
-    DescribeStreamsGroup: lambda ask, error: streams_group_describe.StreamsDescribedGroup(
-        error_code=error, group_id=ask.group_id
-    ),
-    DescribeShareGroup: lambda ask, error: share_group_describe.DescribedShareGroup(
-        error_code=error, group_id=ask.group_id
-    ),
-    alter_share_group_offsets.AlterShareGroupOffsetsRequest: lambda _, error: (
-        alter_share_group_offsets.AlterShareGroupOffsetsResponse(error_code=error)
-    ),
-    delete_share_group_offsets.DeleteShareGroupOffsetsRequest: lambda _, error: (
-        delete_share_group_offsets.DeleteShareGroupOffsetsResponse(error_code=error)
-    ),
-    FindSharedTopics: lambda _, error: SharedTopicsFound(error_code=error),
     DeleteGroup: lambda ask, error: delete_groups.DeletableGroupResult(group_id=ask.group_id, error_code=error),
     ListShardGroups: lambda _, error: list_groups.ListGroupsResponse(error_code=error),
     EndTransaction: lambda _, error: TransactionEnded(error),
 }
+
+
+def _of_share_and_streams() -> _Refusals:
+    return {
+        share_group_heartbeat.ShareGroupHeartbeatRequest: lambda _, error: (
+            share_group_heartbeat.ShareGroupHeartbeatResponse(error_code=error)
+        ),
+        streams_group_heartbeat.StreamsGroupHeartbeatRequest: lambda _, error: StreamsBeat(
+            streams_group_heartbeat.StreamsGroupHeartbeatResponse(error_code=error)
+        ),
+        DescribeStreamsGroup: lambda ask, error: streams_group_describe.StreamsDescribedGroup(
+            error_code=error, group_id=ask.group_id
+        ),
+        DescribeShareGroup: lambda ask, error: share_group_describe.DescribedShareGroup(
+            error_code=error, group_id=ask.group_id
+        ),
+        alter_share_group_offsets.AlterShareGroupOffsetsRequest: lambda _, error: (
+            alter_share_group_offsets.AlterShareGroupOffsetsResponse(error_code=error)
+        ),
+        delete_share_group_offsets.DeleteShareGroupOffsetsRequest: lambda _, error: (
+            delete_share_group_offsets.DeleteShareGroupOffsetsResponse(error_code=error)
+        ),
+        FindSharedTopics: lambda _, error: SharedTopicsFound(error_code=error),
+    }
+
+
+_LATE_REFUSALS = Lazy(_of_share_and_streams)
+"""Those of share and streams groups, whose messages most brokers never need."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping
 from heapq import heappush
-from typing import NamedTuple, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from partita.assignors.interface import Assignor
 from partita.assignors.server_side import create_server_assignors
@@ -17,11 +17,13 @@ from partita.group.contract import GroupRequest, Job, Record, Token
 from partita.group.records.consumer_group import ConsumerGroup
 from partita.group.records.hard_state import HardState
 from partita.group.records.log_records import batch_bytes
-from partita.group.records.share_group import ShareGroup, StateTopics
-from partita.group.records.streams_group import StreamsGroup, Task
 from partita.group.state.model import DEAD, NO_DEADLINE, Group
 from partita.group.state.topics import TopicImage, Topics
-from partita.group.state.topology import Fit
+
+if TYPE_CHECKING:
+    from partita.group.records.share_group import ShareGroup, StateTopics
+    from partita.group.records.streams_group import StreamsGroup, Task
+    from partita.group.state.topology import Fit
 
 
 class Revocation(NamedTuple):

@@ -6,12 +6,11 @@ and `answer_sync` take it from there, so that every token is answered once.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from partita.group.contract import NOTHING, GroupRequest, Job, Marker, Producer, Record, Reply, Step, Token
 from partita.group.notes import MemberIdUnused, Note
 from partita.group.records.consumer_group import ConsumerMember
-from partita.group.records.streams_group import StreamsMember
 from partita.group.requests import StoredOffsets
 from partita.group.state.answers import refusal
 from partita.group.state.model import NO_DEADLINE, Group, Member, Waiter
@@ -19,6 +18,9 @@ from partita.group.state.shard import GroupTimers, Revocation, ShardState
 from partita.now import Now
 from partita.protocol.error_codes import ErrorCode
 from partita.protocol.primitives import Structure
+
+if TYPE_CHECKING:
+    from partita.group.records.streams_group import StreamsMember
 
 
 class Outbox:
