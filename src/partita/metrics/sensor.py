@@ -57,7 +57,9 @@ class Sensor:
         self.count += 1
         self.last = value
         self.last_ms = now_ms
-        window = self._window(now_ms)
+        window = self._windows[self._current] if self._windows else None
+        if window is None or now_ms - window.start_ms >= self._window_ms:
+            window = self._next_window(now_ms)
         window.total += value
         window.count += 1
         window.last_ms = now_ms
@@ -85,13 +87,9 @@ class Sensor:
             elapsed_ms += (self._samples - 1 - full) * self._window_ms
         return Sampled(total, count, most, least, max(elapsed_ms, self._window_ms))
 
-    def _window(self, now_ms: float) -> _Window:
-        if not self._windows:
-            self._windows.append(_Window(now_ms))
-        window = self._windows[self._current]
-        if now_ms - window.start_ms < self._window_ms:
-            return window
-        self._current = (self._current + 1) % (self._samples + 1)
+    def _next_window(self, now_ms: float) -> _Window:
+        if self._windows:
+            self._current = (self._current + 1) % (self._samples + 1)
         if self._current == len(self._windows):
             self._windows.append(_Window(now_ms))
         else:

@@ -15,6 +15,7 @@ import ssl
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 from struct import error as StructError
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
@@ -37,6 +38,7 @@ SOFTWARE_VERSION = "0.1.0"
 THROTTLE_MS_MAX = 30_000
 _UNSUPPORTED_VERSION, _REBOOTSTRAP_REQUIRED = 35, 129
 _API_VERSIONS = 18
+_REMEMBERED_BYTES = 4096
 _LOGIN_APIS = (17, 36)
 _RENEWED_FROM_MS = 1_000
 """A login that lasts less is not renewed: the broker closes the connection, and the next one logs in."""
@@ -442,7 +444,9 @@ class Connection(asyncio.BufferedProtocol):
             if waiting.flexible:
                 reader.skip_tags()
             version = 0 if waiting.api_key == _API_VERSIONS and _refused(reader) else waiting.version
-            response = waiting.response_class.read(reader, version)
+            is_known = waiting.api_key == _API_VERSIONS and len(frame) <= _REMEMBERED_BYTES
+            read = _read_again if is_known else waiting.response_class.read
+            response = read(reader, version)
         except Exception as error:
             if not waiting.future.done():
                 waiting.future.set_exception(Disconnected(f"unreadable {waiting.response_class.__name__}: {error}"))
@@ -502,6 +506,16 @@ def response_class_of(request_class: type[Message]) -> type[Message]:
 
 def _asking() -> ApiVersionsRequest:
     return ApiVersionsRequest(client_software_name=SOFTWARE_NAME, client_software_version=SOFTWARE_VERSION)
+
+
+def _read_again(reader: Reader, version: int) -> ApiVersionsResponse:
+    """The answer to ApiVersions: a broker gives every connection the same one, of 150 objects that nothing changes."""
+    return _versions(bytes(reader.buf[reader.pos :]), version)
+
+
+@lru_cache(maxsize=8)
+def _versions(body: bytes, version: int) -> ApiVersionsResponse:
+    return ApiVersionsResponse.read(Reader(body), version)
 
 
 def _refused(reader: Reader) -> bool:
