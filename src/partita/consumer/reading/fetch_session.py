@@ -44,10 +44,16 @@ class FetchSession:
         self.slots: dict[TopicPartition, FetchSlot] = {}
         self._names: dict[bytes, str] = {}
         self._uses_topic_ids = True
+        self._wanted: Mapping[TopicPartition, FetchSlot] | None = None
+        """The mapping that `slots` are known to equal, without comparing them one by one."""
 
     def build(self, wanted: Mapping[TopicPartition, FetchSlot]) -> SessionRequest:
-        """A full request on a new session, else the changes; changed partitions go to the end of the order."""
-        if wanted == self.slots and self.epoch not in (INITIAL_EPOCH, FINAL_EPOCH):
+        """A full request on a new session, else the changes; changed partitions go to the end of the order.
+
+        `wanted` must not change afterwards. While partitions are at rest, it is the same object each time.
+        """
+        is_same, self._wanted = wanted is self._wanted or wanted == self.slots, wanted
+        if is_same and self.epoch not in (INITIAL_EPOCH, FINAL_EPOCH):
             return SessionRequest(self.session_id, self.epoch, {}, [], False, self._uses_topic_ids)
         with_ids = self._uses_topic_ids = all(slot.topic_id != ZERO_UUID for slot in wanted.values())
         self._names = {slot.topic_id: tp.topic for tp, slot in wanted.items()}
