@@ -103,6 +103,11 @@ class ClientCore(ABC):
         drops, self.coordinator.drops = self.coordinator.drops, []
         return drops
 
+    @property
+    def has_news(self) -> bool:
+        """Whether a poll that waits for something to give may find it. May be true without any, never the reverse."""
+        return True
+
     # The application's side
 
     def take_event(self) -> Event | None:

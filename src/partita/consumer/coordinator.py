@@ -54,6 +54,11 @@ class Coordinator:
         error, self._reported = self.error_since(self._reported), self.failed_count
         return error
 
+    @property
+    def may_report(self) -> bool:
+        """Whether a lookup has failed since `take_error`, and no coordinator is known."""
+        return self.node is None and self.failed_count > self._reported
+
     def polled(self) -> None:
         """The application polls: while a reachable broker refuses, the first few polls do not wait for the back-off.
 

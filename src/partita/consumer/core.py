@@ -113,6 +113,21 @@ class ConsumerCore(ClientCore):
         super().on_response(request, response, now)
         self._pass_facts_along(now)
 
+    @property
+    def has_news(self) -> bool:
+        """Whether a poll that waits has an event, an error or records to look at, or has to let the group go on."""
+        return bool(
+            self.events
+            or self.buffer
+            or not self.membership.app_polling
+            or self.refusal
+            or self.member.fenced
+            or self.metadata.errors
+            or self.coordinator.may_report
+            or self.validation.errors
+            or self.positions.may_report
+        )
+
     # The application's poll
 
     def begin_poll(self, now: Now) -> None:

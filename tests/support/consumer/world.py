@@ -99,7 +99,7 @@ class SimIo:
     def __init__(self, world: World, number: int, core: Any) -> None:
         self.core, self.world, self.number = core, world, number
         self.lock = threading.RLock()
-        self.activity = 0
+        self.activity = self.news = 0
         self.failure: BaseException | None = None
         self.has_ended = False
         self.waiters: list[Callable[[], None]] = []
@@ -129,10 +129,11 @@ class SimIo:
 
     def turn(self) -> None:
         self.step()
-        self.notify()
+        self.notify(is_news=self.core.has_news)
 
-    def notify(self) -> None:
+    def notify(self, *, is_news: bool = True) -> None:
         self.activity += 1
+        self.news += is_news
 
     def measure(self, metrics: object) -> None:
         """There are no connections to count."""
@@ -156,10 +157,11 @@ class SimWaiter:
     def __init__(self, world: World) -> None:
         self.world = world
 
-    async def wait(self, io: Any, seen: int, seconds: float) -> None:
-        end = self.world.now + round(seconds * 1000)
-        while io.activity == seen and self.world.run_one(end):
-            pass
+    async def wait(self, io: Any, seen: int, seconds: float, *, for_news: bool = False) -> None:
+        end, news = self.world.now + round(seconds * 1000), io.news
+        if io.activity == seen:
+            while (io.news == news if for_news else io.activity == seen) and self.world.run_one(end):
+                pass
 
     async def call(self, function: Any, *arguments: Any) -> Any:
         return function(*arguments)

@@ -521,11 +521,11 @@ class Loops:
         waiter = self.members[member]._driver.waiter
         usual, left = waiter.wait, [waits]
 
-        async def wait(*arguments: Any) -> None:
+        async def wait(*arguments: Any, **named: Any) -> None:
             left[0] -= 1
             if left[0] < 0:
                 raise Cancelled
-            await usual(*arguments)
+            await usual(*arguments, **named)
 
         waiter.wait = wait
         try:

@@ -53,6 +53,29 @@ def test_a_call_without_timeout_ends_after_the_default_one() -> None:
     assert world.now - began == 4_000
 
 
+def test_a_poll_that_waits_wakes_for_news_alone() -> None:
+    world = World({"t": 1})
+    consumer, _ = member(world)
+    (io,) = world.consumers
+    world.run(600)
+    news, turns, walk = io.news, io.activity, io.core.poll
+    walks: list[Any] = []
+
+    def counted(now: Any) -> Any:
+        walks.append(now)
+        return walk(now)
+
+    io.core.poll = counted
+    assert not consumer.poll(4.0)
+    assert io.activity - turns >= 8  # fetches that bring nothing, heartbeats
+    assert io.news == news
+    assert len(walks) == io.activity - turns + 1  # and one of the poll itself
+    world.after(1_000, lambda: world.append("t", 0, 1))
+    began = world.now
+    assert len(consumer.poll(4.0)) == 1
+    assert world.now - began <= 1_010
+
+
 @pytest.mark.case("CC-062", "BM-153")
 def test_an_application_busy_for_a_minute_stays_a_member() -> None:
     world = World({"t": 1})

@@ -80,6 +80,11 @@ class Positions:
         self.is_started = True
         self._asked_for.add(tp)
 
+    @property
+    def may_report(self) -> bool:
+        """Whether `error` may have one."""
+        return bool(self._errors or self._without_offset or self._out_of_range)
+
     def error(self) -> KafkaError | None:
         """Return the error to raise: most are raised once, offsets missing or out of range until a seek."""
         if self._errors:

@@ -201,10 +201,12 @@ class ClientDriver(Generic[C]):
 
     async def until(self, is_done: Callable[[], bool], deadline_ms: int) -> bool:
         """Wait until `is_done`; false at the deadline. Outages are logged meanwhile, not by the next poll."""
+        seen = -1
         while True:
             with self.io.lock:
-                seen = self.io.activity
-                self.step()
+                has_turned, seen = 0 <= seen != self.io.activity, self.io.activity
+                if not has_turned:
+                    self.step()
                 if is_done():
                     return True
                 events = self.core.events

@@ -108,7 +108,7 @@ class Delivery:
 
     async def poll_records(self, timeout: float, limit: int) -> ConsumerRecords[Any, Any]:
         """Poll for at most `limit` records, those in hand first, and for ends of partitions if they are wanted."""
-        found = await self.poll(timeout, lambda: self.take_records(limit), self._new_ends)
+        found = await self.poll(timeout, lambda: self.take_records(limit), self._new_ends if self._tells_ends else None)
         try:
             records: ConsumerRecords[Any, Any] = ConsumerRecords() if found is None else found
             if self._tells_ends and len(records):
@@ -121,7 +121,7 @@ class Delivery:
 
     async def poll_arrow(self, timeout: float, decode: DecodeAs) -> pa.RecordBatch | None:
         """Poll for everything fetched; None at the timeout, and for ends of partitions if they are wanted."""
-        found = await self.poll(timeout, lambda: self.take_arrow(decode), self._new_ends)
+        found = await self.poll(timeout, lambda: self.take_arrow(decode), self._new_ends if self._tells_ends else None)
         try:
             return None if isinstance(found, ConsumerRecords) else found
         except BaseException:
@@ -130,7 +130,7 @@ class Delivery:
 
     def _new_ends(self) -> ConsumerRecords[Any, Any] | None:
         """No records, but ends of partitions that were reached without any; None without such news."""
-        news = self._core.ends.take_news() if self._tells_ends else None
+        news = self._core.ends.take_news()
         return ConsumerRecords(ends=news) if news else None
 
     async def poll(self, timeout: float, take: Callable[[], Any] | None, ended: Callable[[], Any] | None = None) -> Any:
@@ -185,18 +185,18 @@ class Delivery:
     async def _poll_until(
         self, deadline_ms: int, take: Callable[[], Any] | None, ended: Callable[[], Any] | None
     ) -> Any:
-        driver, core = self._driver, self._core
+        driver, core, seen = self._driver, self._core, -1
         while True:
             driver.check()
             with driver.io.lock:
+                # Then the thread has walked the rules already.
+                has_turned = 0 <= seen != driver.io.activity and core.membership.app_polling
                 core.go_on_polling()
-                # Read before the look, so that an answer that comes between the look and the wait ends the wait at
-                # once.
+                # Read before the look: an answer that comes between the look and the wait ends the wait at once.
                 seen = driver.io.activity
                 error = core.next_error()
-                if error is None:
-                    # With records in the buffer a poll is a matter of microseconds: the rules are walked only when they
-                    # are due.
+                if error is None and not has_turned:
+                    # With records in the buffer a poll takes microseconds: the rules are walked only when they are due.
                     driver.step_if_stale() if core.buffer else driver.step()
             # Callbacks run without the lock, and may have produced an error of their own.
             if error is None:
@@ -221,8 +221,9 @@ class Delivery:
             if left_ms <= 0:
                 self._tell_why_nothing_came()
                 return None
-            # Woken by any activity of the I/O thread, and at the end of the outage's pause without any.
-            await driver.waiter.wait(driver.io, seen, min(left_ms, pause_ms or left_ms) / 1000)
+            # Woken by news, or by any turn where `ended` looks at more, and at the end of the outage's pause.
+            left_ms = min(left_ms, pause_ms or left_ms)
+            await driver.waiter.wait(driver.io, seen, left_ms / 1000, for_news=ended is None)
 
     def _tell_why_nothing_came(self) -> None:
         if LOG.isEnabledFor(DEBUG):

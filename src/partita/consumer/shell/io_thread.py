@@ -51,9 +51,12 @@ class IoThread:
         self.clock = clock
         self.lock = threading.RLock()
         self.changed = threading.Condition(self.lock)
+        self.news = threading.Condition(self.lock)
+        """Of the waits that turns of the thread do not end unless the core has news: most polls."""
         self.activity = 0
         self.failure: BaseException | None = None
         self.waiters: list[Callable[[], None]] = []
+        self.news_waiters: list[Callable[[], None]] = []
         self.in_flight: set[Request] = set()
         self._unsent: deque[Request] = deque()
         """Requests that are decided, and that the thread is to send."""
@@ -183,7 +186,7 @@ class IoThread:
                 drops = self.core.take_drops()
                 self._unsent += poll.requests
                 self.in_flight.update(poll.requests)
-                self.notify()
+                self.notify(is_news=self.core.has_news)
             if self._timer is not None:
                 self._timer.cancel()
                 self._timer = None
@@ -262,10 +265,11 @@ class IoThread:
         try:
             with self.lock:
                 self.in_flight.discard(request)
-                self.answered_ms = self.clock.now().mono_ms
+                now = self.clock.now()
+                self.answered_ms = now.mono_ms
                 if self.on_answer is not None:
                     self.on_answer(request, future.result(), self.answered_ms - request.sent_at_ms)
-                self.core.on_response(request, future.result(), self.clock.now())
+                self.core.on_response(request, future.result(), now)
         except BaseException as error:
             self._died(error)
         self._turn_soon()
@@ -313,13 +317,14 @@ class IoThread:
             is_coordinator = coordinator is not None and coordinator.id == node_id
             return role_in(core.metadata.view, node_id, [f"group {core.config.group_id!r}"] if is_coordinator else ())
 
-    def notify(self) -> None:
-        """Wake all waiting calls, so that they check again. Called with the lock held."""
+    def notify(self, *, is_news: bool = True) -> None:
+        """Wake all waiting calls, or all but those that wait for news. Called with the lock held."""
         self.activity += 1
-        self.changed.notify_all()
-        for waiter in self.waiters:
-            waiter()
-        self.waiters.clear()
+        for changed, waiters in ((self.changed, self.waiters), (self.news, self.news_waiters))[: 1 + is_news]:
+            changed.notify_all()
+            for waiter in waiters:
+                waiter()
+            waiters.clear()
 
     def _died(self, error: BaseException) -> None:
         """Record an error that breaks the thread, and raise it in every call instead of spinning or hanging."""

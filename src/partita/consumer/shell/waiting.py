@@ -31,8 +31,8 @@ _JOIN_WITHIN_S = 5
 class Waiter(Protocol):
     """Waiting, callbacks and caller identity of one face."""
 
-    async def wait(self, io: IoThread, seen: int, seconds: float) -> None:
-        """Return when the activity is no longer `seen`, or after `seconds`."""
+    async def wait(self, io: IoThread, seen: int, seconds: float, *, for_news: bool = False) -> None:
+        """Return at once if the activity is no longer `seen`, else with the next one, or news, or after `seconds`."""
 
     async def call(self, function: Any, *arguments: Any) -> Any:
         """Call back into the application."""
@@ -56,12 +56,12 @@ class Waiter(Protocol):
 class BlockingWaiter:
     """Blocks the calling thread."""
 
-    async def wait(self, io: IoThread, seen: int, seconds: float) -> None:
+    async def wait(self, io: IoThread, seen: int, seconds: float, *, for_news: bool = False) -> None:
         """Block until the activity is no longer `seen`, at most `seconds`."""
         try:
             with io.lock:  # Ctrl-C inside of `Condition.__enter__` would leave it taken
                 if io.activity == seen:
-                    io.changed.wait(seconds)
+                    (io.news if for_news else io.changed).wait(seconds)
         except RuntimeError as error:
             # Ctrl-C came while `wait` took the lock again: the lock is not held then, and leaving it fails.
             if isinstance(error.__context__, KeyboardInterrupt):
@@ -104,9 +104,9 @@ class AsyncWaiter:
     def __init__(self) -> None:
         self._callbacks: set[asyncio.Task[None]] = set()
 
-    async def wait(self, io: IoThread, seen: int, seconds: float) -> None:
+    async def wait(self, io: IoThread, seen: int, seconds: float, *, for_news: bool = False) -> None:
         """Suspend until the activity is no longer `seen`, at most `seconds`."""
-        loop = asyncio.get_running_loop()
+        loop, waiters = asyncio.get_running_loop(), io.news_waiters if for_news else io.waiters
         future: asyncio.Future[None] = loop.create_future()
 
         def wake() -> None:
@@ -116,15 +116,15 @@ class AsyncWaiter:
         with io.lock:
             if io.activity != seen:
                 return
-            io.waiters.append(wake)
+            waiters.append(wake)
         handle = loop.call_later(max(0.0, seconds), _finish, future)
         try:
             await future
         finally:
             handle.cancel()
             with io.lock:
-                if wake in io.waiters:
-                    io.waiters.remove(wake)
+                if wake in waiters:
+                    waiters.remove(wake)
 
     async def call(self, function: Any, *arguments: Any) -> Any:
         """Call the function, and await its result if that is awaitable."""
