@@ -20,8 +20,10 @@ from typing import Any
 
 import pytest
 
-from partita import Broker, DeadLetterError, ShareConsumer, WakeupError
+from partita import Broker, DeadLetterError, ShareConsumer, ShareRecord, WakeupError
 from partita.consumer.errors import IllegalStateError
+from partita.consumer.sharing.holding import Hold
+from partita.consumer.shell.client_driver import ClientDriver as Driver
 from support.every_case import every_case
 from support.share.jobs import WITHIN_S, Jobs, eventually, jobs, number, numbers, take
 
@@ -252,6 +254,38 @@ def test_a_handler_that_fails_has_its_record_tried_again_and_then_buried(work: J
     letters = {int(one.value or b""): dict(one.headers) for one in work.broker.records(f"{work.topic}-dead")}
     assert set(letters) == {3, 5, 9}
     assert b"delivery 3 failed" in (letters[3]["dead-letter-reason"] or b"")
+
+
+@pytest.mark.parametrize("loops", [False, True])
+@pytest.mark.parametrize(("of", "name"), [(ShareRecord, "_of"), (Hold, "move"), (Driver, "now")])
+def test_ctrl_c_in_a_call_accepts_no_record_that_was_not_given_and_fails_for_ever(
+    work: Jobs, monkeypatch: pytest.MonkeyPatch, of: type, name: str, loops: bool
+) -> None:
+    """The next poll accepted them, or every poll and `close` failed."""
+    function, thread, called = getattr(of, name), threading.get_ident(), Counter[int]()
+
+    def interrupted(*arguments: Any, **named: Any) -> Any:
+        result = function(*arguments[isinstance(arguments[0], type) :], **named)
+        called[threading.get_ident()] += 1
+        if called[thread] in (1, 5, 40) and threading.get_ident() == thread:
+            called[thread] += 1
+            raise KeyboardInterrupt
+        return result
+
+    done: Counter[int] = Counter()
+    consumer = work.consumer("implicit", fetch_max_wait_ms=50, max_poll_records=5)
+    monkeypatch.setattr(of, name, classmethod(interrupted) if name == "_of" else interrupted)
+    deadline = time.monotonic() + WITHIN_S
+    while len(done) < COUNT:
+        assert time.monotonic() < deadline, f"{sorted(done)} came"
+        with suppress(KeyboardInterrupt):
+            for record in consumer if loops else consumer.poll(1.0):
+                done[number(record)] += 1
+                if len(done) == COUNT:
+                    break
+    monkeypatch.undo()
+    consumer.close()
+    assert set(done) == set(range(COUNT))
 
 
 def test_a_pool_that_an_interrupt_ends_finishes_the_records_in_work(work: Jobs) -> None:

@@ -13,6 +13,7 @@ from partita.consumer.request import CommitCallback, Failed, Request
 from partita.consumer.sharing.core import ShareCore
 from partita.consumer.sharing.holding import STAGE_MOVES, Hold, Stage, Verdict
 from partita.consumer.sharing.membership import Standing
+from partita.consumer.sharing.session import Session
 from partita.consumer.sharing.settings import ShareConfig
 from partita.errors import KafkaError
 from partita.now import Now
@@ -147,6 +148,28 @@ def test_acknowledgements_ride_on_the_next_fetch_as_runs_of_one_type() -> None:
     assert said(message) == [(0, 1, [1]), (2, 2, [2]), (3, 3, [3])]
     assert message.share_session_epoch == 1
     assert [part.partition_index for topic in message.topics for part in topic.partitions] == [0]
+
+
+def test_a_turn_that_ctrl_c_broke_off_takes_no_acknowledgement_along(monkeypatch: pytest.MonkeyPatch) -> None:
+    """They had left the outbox, and no request carried them; a partition that was new counted as named, too."""
+    member = Member()
+    (hold,) = member.got(1)
+    member.core.fetching.holdings.say(hold, Verdict.ACCEPT)
+    made = Session.fetch
+
+    def broken_off(*arguments: Any) -> None:
+        made(*arguments)
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Session, "fetch", broken_off)
+        member.core.fetching.assigned |= {(T, 1)}
+        with pytest.raises(KeyboardInterrupt):
+            member.begin_poll()
+    (session,) = member.core.fetching._sessions.values()
+    assert session.partitions == {(T, 0)}
+    member.turn()
+    assert said(member.request("ShareFetch").message) == [(0, 0, [1])]
 
 
 def test_a_commit_travels_alone_and_gives_the_error_of_its_partition() -> None:

@@ -126,14 +126,14 @@ class ShareFetching:
         rides = fetches and session.epoch > 0 and all(_rides(parcel, places) for parcel in session.outbox)
         if session.outbox and not rides:
             if session.epoch == 0:
-                self._post(session, node, session.fetch(places, [], self._fetch_head(0)), [], poll)
+                self._post(session, node, session.fetch(places, [], self._fetch_head(0)), [], poll, places)
             else:
-                parcels = session.take_parcels()
-                self._post(session, node, session.acknowledge(parcels, self._head), parcels, poll)
+                parcels = session.due_parcels()
+                self._post(session, node, session.acknowledge(parcels, self._head), parcels, poll, session.partitions)
         elif fetches:
-            parcels = session.take_parcels()
+            parcels = session.due_parcels()
             most = self._config.max_poll_records if self.demand is None else self.demand
-            self._post(session, node, session.fetch(places, parcels, self._fetch_head(most)), parcels, poll)
+            self._post(session, node, session.fetch(places, parcels, self._fetch_head(most)), parcels, poll, places)
             self._last_node = session.node_id
 
     def _may_fetch(self) -> bool:
@@ -165,13 +165,28 @@ class ShareFetching:
             self._fail(lost, error_for(ErrorCode.SHARE_SESSION_NOT_FOUND))
             return
         session.epoch = FINAL_EPOCH
-        self._post(session, node, session.acknowledge([], self._head), [], poll, is_final=True)
+        message = session.acknowledge([], self._head)
+        self._post(session, node, message, [], poll, session.partitions, is_final=True)
 
     def _post(
-        self, session: Session, node: Node, message: Any, parcels: list[Parcel], poll: Poll, *, is_final: bool = False
+        self,
+        session: Session,
+        node: Node,
+        message: Any,
+        parcels: list[Parcel],
+        poll: Poll,
+        partitions: frozenset[PartitionId],
+        *,
+        is_final: bool = False,
     ) -> None:
-        session.in_flight = Request(self, message, node, context=_Asked(session, parcels, is_final))
-        poll.requests.append(session.in_flight)
+        """Send this; from then on these are the partitions of the session, and the parcels are on their way.
+
+        The stores stand in a row: Ctrl-C breaks off before all of them, or behind them, where the request is known.
+        """
+        left = [parcel for parcel in session.outbox if parcel not in parcels]
+        request = Request(self, message, node, context=_Asked(session, parcels, is_final))
+        session.in_flight, session.outbox, session.partitions = request, left, partitions
+        poll.requests.append(request)
 
     def _cut_lost(self, session: Session, now: Now) -> None:
         """A record whose lock is over is not acknowledged: the leader would refuse the others of its request, too."""
@@ -218,14 +233,11 @@ class ShareFetching:
         if min(due_ms) > now.mono_ms:
             poll.wake_in(min(due_ms) - now.mono_ms)
             return
-        self._put_out(
-            self.holdings.renewals(
-                # Those that end a little later go along, so that a batch costs one request.
-                lambda hold: (
-                    self._is_kept(hold, is_alive=is_alive) and hold.deadline_ms - half <= now.mono_ms + half // 2
-                )
-            )
-        )
+        for parcel in self.holdings.renewals(
+            # Those that end a little later go along, so that a batch costs one request.
+            lambda hold: self._is_kept(hold, is_alive=is_alive) and hold.deadline_ms - half <= now.mono_ms + half // 2
+        ):
+            self._put_out(parcel)
 
     def _is_kept(self, hold: Hold, *, is_alive: bool) -> bool:
         is_in_work = hold.stage is Stage.GIVEN and (hold.is_worked_on or hold.is_in_loop)
@@ -235,19 +247,13 @@ class ShareFetching:
 
     def send_said(self, commit: Commit | None = None) -> None:
         """Have everything sent that was said so far; `commit` hears of it."""
-        parcels = self.holdings.parcels()
-        for parcel in parcels:
-            parcel.commit = commit
-        if commit is not None:
-            commit.open += len(parcels)
-        self._put_out(parcels)
+        self.holdings.send(commit, self._put_out)
         if commit is not None:
             commit.end_if_all_heard()
 
-    def _put_out(self, parcels: list[Parcel]) -> None:
-        for parcel in parcels:
-            node_id = parcel.place.node_id
-            self._sessions.setdefault(node_id, Session(node_id)).outbox.append(parcel)
+    def _put_out(self, parcel: Parcel) -> None:
+        node_id = parcel.place.node_id
+        self._sessions.setdefault(node_id, Session(node_id)).outbox.append(parcel)
 
     def take(self, most: int, now: Now) -> Iterator[Hold]:
         """Hand out up to `most` records. Raises CorruptRecordError where the next ones cannot be read."""
@@ -255,19 +261,21 @@ class ShareFetching:
             self._drop_ended_locks(now)
             if not self.ready or isinstance(self.ready[0], CorruptRecordError):
                 return
-            hold = self.ready.popleft()
+            hold = self.ready[0]
             assert isinstance(hold, Hold), "errors were looked for"
             self.holdings.give(hold)
+            self.ready.popleft()  # last, so that Ctrl-C leaves none that is nowhere
             yield hold
 
     def give_back(self, holds: list[Hold]) -> None:
         """The application did not get these after all: they come first in the next poll."""
         for hold in reversed(holds):
             if hold.stage is Stage.GIVEN:
+                if hold not in self.ready:
+                    self.ready.appendleft(hold)
                 hold.move(Stage.BUFFERED)
-                hold.is_worked_on = False
+                hold.is_worked_on = hold.is_in_loop = False
                 self.holdings.given.pop(hold.key, None)
-                self.ready.appendleft(hold)
 
     def release_waiting(self) -> None:
         """Release the records that were not handed out."""

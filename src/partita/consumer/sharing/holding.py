@@ -202,19 +202,26 @@ class Holdings:
                 "poll, or process it in a `with record:` block"
             )
 
-    def parcels(self) -> list[Parcel]:
-        """Everything said so far, ready to travel."""
+    def send(self, commit: Commit | None, put_out: Callable[[Parcel], None]) -> None:
+        """Put out everything said so far, in one parcel for each place; `commit` waits for these.
+
+        Record after record, so that Ctrl-C leaves the others said, and at most one that comes again after its lock.
+        """
         made: dict[Place, Parcel] = {}
-        for hold in self._said:
-            parcel = made.setdefault(hold.place, Parcel(hold.place))
-            assert hold.verdict is not None, "what was said has a verdict"
-            parcel.verdicts[hold.record.offset] = hold.verdict
-            parcel.holds.append(hold)
+        for hold in list(self._said):
+            del self._said[hold]
+            verdict = hold.verdict
+            assert verdict is not None, "what was said has a verdict"
+            self.given.pop(hold.key, None)
             hold.move(Stage.SENT)
             hold.verdict = None
-            self.given.pop(hold.key, None)
-        self._said.clear()
-        return list(made.values())
+            if hold.place not in made:
+                made[hold.place] = Parcel(hold.place, commit=commit)
+                if commit is not None:
+                    commit.open += 1
+                put_out(made[hold.place])
+            made[hold.place].verdicts[hold.record.offset] = verdict
+            made[hold.place].holds.append(hold)
 
     def renewals(self, is_due: Callable[[Hold], bool]) -> list[Parcel]:
         """Renewals of the records whose lock is due to be renewed."""

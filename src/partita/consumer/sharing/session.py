@@ -51,14 +51,10 @@ class Session:
         """Forget the session; the next fetch opens one."""
         self.epoch, self.partitions = 0, frozenset()
 
-    def take_parcels(self) -> list[Parcel]:
+    def due_parcels(self) -> list[Parcel]:
         """Everything in the outbox, or the first parcel that travels alone."""
         alone = next((parcel for parcel in self.outbox if parcel.is_alone), None)
-        if alone is not None:
-            self.outbox.remove(alone)
-            return [alone]
-        taken, self.outbox = self.outbox, []
-        return taken
+        return list(self.outbox) if alone is None else [alone]
 
     def fetch(
         self, wanted: frozenset[PartitionId], parcels: Sequence[Parcel], head: Mapping[str, Any]
@@ -71,7 +67,6 @@ class Session:
             said = batches(acknowledged.get((topic_id, partition), ()))
             topic.partitions.append(ShareFetchPartition(partition_index=partition, acknowledgement_batches=said))
         forgotten = _by_topic(self.partitions - wanted)
-        self.partitions = wanted
         return ShareFetchRequest(
             share_session_epoch=self.epoch,
             topics=list(topics.values()),

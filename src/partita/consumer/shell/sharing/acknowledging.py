@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 from partita.consumer.errors import IllegalStateError
@@ -54,17 +52,6 @@ class Acknowledging:
             state = "another block works on it" if hold.is_worked_on else f"it is {hold.stage.value}"
             raise IllegalStateError(f"{hold} cannot be worked on: {state}; a record is worked on once")
         hold.is_worked_on = True
-
-    @contextmanager
-    def lock_kept(self, hold: Hold) -> Iterator[None]:
-        """The lock of this record of a loop is renewed until the loop asks for the next one, or is left."""
-        with self._driver.io.lock:
-            hold.is_in_loop = True
-        try:
-            yield
-        finally:
-            with self._driver.io.lock:
-                hold.is_in_loop = False
 
     def end_here(self, hold: Hold, error: BaseException | None, rejected: tuple[type[Exception], ...]) -> bool:
         """The block has ended; blocks for a dead letter. True if the exception ends here."""

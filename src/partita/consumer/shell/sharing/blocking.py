@@ -83,9 +83,11 @@ class ShareConsumer(ShareCalls[K, V]):
         """
         not_while_pooled(self._delivery)
         while not self._driver.is_closed:
-            for record in run_blocking(self._delivery.poll(LOOP_POLL_S, 1)):
-                with self._acknowledging.lock_kept(record._hold):
+            for record in run_blocking(self._delivery.poll_for_loop(LOOP_POLL_S)):
+                try:
                     yield record
+                finally:
+                    record._hold.is_in_loop = False
 
     def __aiter__(self) -> Never:
         """Explain the mistake of `async for` over this face."""

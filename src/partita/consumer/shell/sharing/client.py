@@ -60,10 +60,7 @@ class AsyncShareConsumer(ShareCalls[K, V]):
         most = self._driver.config.max_poll_records
         if max_records is not None:
             most = max(1, arguments.whole_number(max_records, "max_records"))
-        found: dict[TopicPartition, list[ShareRecord[Any, Any]]] = {}
-        for record in await self._delivery.poll(timeout, most):
-            found.setdefault(TopicPartition(record.topic, record.partition), []).append(record)
-        return ShareRecords(found)
+        return await self._delivery.poll(timeout, most)
 
     def __aiter__(self) -> AsyncIterator[ShareRecord[K, V]]:
         """Records one by one, as a loop over a `ShareConsumer` gives them."""
@@ -72,9 +69,11 @@ class AsyncShareConsumer(ShareCalls[K, V]):
     async def _loop(self) -> AsyncIterator[ShareRecord[K, V]]:
         not_while_pooled(self._delivery)
         while not self._driver.is_closed:
-            for record in await self._delivery.poll(LOOP_POLL_S, 1):
-                with self._acknowledging.lock_kept(record._hold):
+            for record in await self._delivery.poll_for_loop(LOOP_POLL_S):
+                try:
                     yield record
+                finally:
+                    record._hold.is_in_loop = False
 
     async def commit_sync(self, *, timeout: float | None = None) -> dict[TopicPartition, KafkaError | None]:
         """Send what was acknowledged, and return what became of it."""

@@ -6,6 +6,7 @@ it comes first in the next poll, or is released, as `poison_policy` says. Nothin
 
 from __future__ import annotations
 
+from asyncio import CancelledError
 from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -16,8 +17,9 @@ from partita.consumer.sharing.holding import Hold, Stage, Verdict
 from partita.consumer.shell.client_driver import ClientDriver
 from partita.consumer.shell.dead_letters import letter_of
 from partita.consumer.shell.sharing.acknowledging import Acknowledging
-from partita.consumer.shell.sharing.records import ShareRecord
+from partita.consumer.shell.sharing.records import ShareRecord, ShareRecords
 from partita.lazy import later
+from partita.offsets.topic_partition import TopicPartition
 from partita.wording import Note
 
 if TYPE_CHECKING:
@@ -46,9 +48,27 @@ class ShareDelivery:
         self.is_pooled = False
         """Do workers take the records, so that the application may not poll?"""
 
-    async def poll(self, timeout: float, most: int) -> list[ShareRecord[Any, Any]]:
+    async def poll(self, timeout: float, most: int) -> ShareRecords[Any, Any]:
         """At most so many records; none at the timeout."""
-        return await self._poll(timeout, most, self.records_of) or []
+
+        async def grouped(holds: Sequence[Hold]) -> ShareRecords[Any, Any]:
+            found: dict[TopicPartition, list[ShareRecord[Any, Any]]] = {}
+            for record in await self.records_of(holds):
+                found.setdefault(TopicPartition(record.topic, record.partition), []).append(record)
+            return ShareRecords(found)
+
+        return await self._poll(timeout, most, grouped) or ShareRecords()
+
+    async def poll_for_loop(self, timeout: float) -> list[ShareRecord[Any, Any]]:
+        """The next record of a loop, whose lock is renewed until the loop clears `is_in_loop`; none at the timeout."""
+
+        async def in_loop(holds: Sequence[Hold]) -> list[ShareRecord[Any, Any]]:
+            records = await self.records_of(holds)
+            for hold in holds:
+                hold.is_in_loop = hold.stage is Stage.GIVEN
+            return records
+
+        return await self._poll(timeout, 1, in_loop) or []
 
     async def poll_arrow(self, timeout: float, most: int, decode: DecodeAs) -> pa.RecordBatch | None:
         """At most so many records as columns; None at the timeout."""
@@ -66,17 +86,26 @@ class ShareDelivery:
         return await self._poll(timeout, most, columns_of)
 
     async def _poll(self, timeout: float, most: int, made_of: Callable[[Sequence[Hold]], Awaitable[T]]) -> T | None:
-        driver, core = self._driver, self._core
+        driver, core, before = self._driver, self._core, None
         deadline_ms = driver.deadline_ms(timeout)
-        with driver.owned(exclusive=True):
-            await driver.dispatch()
-            with driver.io.lock:
-                core.begin_poll(driver.now())
-            try:
-                return await self._poll_until(deadline_ms, most, made_of)
-            finally:
+        try:
+            with driver.owned(exclusive=True):
+                await driver.dispatch()
                 with driver.io.lock:
-                    core.end_poll(driver.now())
+                    core.begin_poll(driver.now())
+                    before = frozenset(core.fetching.holdings.given)
+                try:
+                    return await self._poll_until(deadline_ms, most, made_of)
+                finally:
+                    with driver.io.lock:
+                        core.end_poll(driver.now())
+        except BaseException as error:
+            # Ctrl-C, at whatever line: the application has got nothing, and its next poll must not accept it.
+            if before is not None and not isinstance(error, Exception | CancelledError):
+                with driver.io.lock:
+                    given = core.fetching.holdings.given
+                    core.fetching.give_back([hold for key, hold in given.items() if key not in before])
+            raise
 
     async def _poll_until(
         self, deadline_ms: int, most: int, made_of: Callable[[Sequence[Hold]], Awaitable[T]]
