@@ -153,7 +153,7 @@ def play(row: str, code: int) -> Seen:
         world.script("JoinGroup", None, watched)
     elif api in ("FindCoordinator", "SyncGroup", "OffsetFetch", "Metadata"):
         world.script(api, watched)
-    act: Callable[[], Any] = lambda: consumer.poll(0.1)  # noqa: E731
+    act: Callable[[], Any] = lambda: consumer.poll(1.0)  # noqa: E731
     if api not in ("FindCoordinator", "JoinGroup", "SyncGroup", "OffsetFetch", "Metadata"):
         act = _ready(world, consumer, api, watched)
     deadline = world.now + 3_000
@@ -164,7 +164,7 @@ def play(row: str, code: int) -> Seen:
             seen.raised.append(error)
             if len(seen.raised) > 3:
                 break
-        act = lambda: consumer.poll(0.1)  # noqa: E731
+        act = lambda: consumer.poll(1.0)  # noqa: E731
         if api == "LeaveGroup" and world.sent("LeaveGroup") == [] and seen.at_ms:
             break
     seen.sent = world.log
