@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import re
+import sys
 import time
 from collections.abc import Callable, Iterator
 from typing import Any, TypeAlias
@@ -35,6 +36,7 @@ from support.clients.broker import until
 
 T0 = ("t", 0)
 NOTE: Any = "a note where the leader epoch belongs"
+NO_COROUTINE = ValueError if sys.version_info < (3, 14) else TypeError
 AT_ONCE_SECONDS = 10.0
 """A bound for a busy machine; timeouts that would hide a mistake are of 30 s and more."""
 Mistake: TypeAlias = tuple[Callable[[Any], Any], type[Exception], str]
@@ -201,7 +203,7 @@ WHILE_READING: list[Mistake] = [
     (lambda c: c.close(None), TypeError, "a timeout is a number of seconds, not None"),
     (lambda c: c.close(membership="leave"), ValueError, "membership is one of default, leave_group, remain_in_group"),
     (lambda c: c.subscribe(["t"]), IllegalStateError, "which excludes"),
-    (lambda c: asyncio.run(c.poll(0)), ValueError, "a coroutine was expected"),
+    (lambda c: asyncio.run(c.poll(0)), NO_COROUTINE, "a coroutine"),
     (lambda c: next(iter(c)).value(), TypeError, "'bytes' object is not callable"),
 ]  # fmt: skip
 
