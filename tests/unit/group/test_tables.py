@@ -117,7 +117,7 @@ def test_every_commit_is_answered(state: GroupState, how: str) -> None:
         accepted = line.endswith(":NONE")
         nobody = how.startswith("id=")
         if "txn" in request:
-            expected = how == "id= g=-1" or (how == "g=1" and state is not EMPTY and "member" in request)
+            expected = how == "id= g=-1" or (how == "id=x g=-1" and state is EMPTY)
         else:
             expected = (how.endswith("g=-1") and state is EMPTY) or (not nobody and state in (PREPARING, STABLE))
         assert accepted == expected, f"{request} in {state}: {line}"

@@ -147,7 +147,7 @@ Action = Callable[[Turn, TxnCommit], None]
 # fmt: off
 TXN_COMMIT: dict[GroupState, tuple[Action, ...]] = {
     #            OFFSETS_ONLY NAMED     MEMBER
-    EMPTY:      (STORE,       IDENTIFY, IDENTIFY),
+    EMPTY:      (STORE,       STORE,    IDENTIFY),
     PREPARING:  (STORE,       IDENTIFY, IDENTIFY),
     COMPLETING: (STORE,       IDENTIFY, IDENTIFY),
     STABLE:     (STORE,       IDENTIFY, IDENTIFY),
