@@ -163,10 +163,10 @@ def check_settings(settings: BrokerSettings) -> BrokerConfig:
 
 
 def _check(settings: BrokerSettings) -> None:
-    if not 1 <= settings.nodes <= NODES_MAX:
-        raise StartError(f"nodes must be between 1 and {NODES_MAX}, not {settings.nodes}")
-    if not 0 <= settings.port <= PORT_MAX:
-        raise StartError(f"ports are between 0 and {PORT_MAX}, not {settings.port}")
+    if not isinstance(settings.nodes, int) or not 1 <= settings.nodes <= NODES_MAX:
+        raise StartError(f"nodes must be between 1 and {NODES_MAX}, not {settings.nodes!r}")
+    if not isinstance(settings.port, int) or not 0 <= settings.port <= PORT_MAX:
+        raise StartError(f"ports are between 0 and {PORT_MAX}, not {settings.port!r}")
     if settings.admin_token is not None and not settings.admin_token.strip():
         raise StartError("the admin token is empty; give one, or none to have one made up")
 

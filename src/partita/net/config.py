@@ -42,11 +42,17 @@ class ClientConfig:
 
 def parse_servers(servers: str | Sequence[str]) -> tuple[tuple[str, int], ...]:
     """Turn "a:9092,b" or ["a:9092", "[::1]:9093"] into (host, port) pairs. Raises ValueError for nonsense."""
-    parts = servers.split(",") if isinstance(servers, str) else list(servers)
+    parts = servers.split(",") if isinstance(servers, str) else [*map(_as_text, servers)]
     found = tuple(parse_server(part.strip()) for part in parts if part.strip())
     if not found:
         raise ValueError("bootstrap_servers is empty; give at least one host:port")
     return found
+
+
+def _as_text(server: object) -> str:
+    if not isinstance(server, str):
+        raise ValueError(f"{server!r} is not an address; expected text host:port such as 'localhost:9092'")
+    return server
 
 
 def parse_server(server: str) -> tuple[str, int]:

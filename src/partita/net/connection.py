@@ -28,7 +28,7 @@ from partita.net.frames import FrameReceiver
 from partita.net.metrics import Traffic
 from partita.protocol import framing
 from partita.protocol.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
-from partita.protocol.primitives import Buffer, MalformedRequest, Message, Reader, Request
+from partita.protocol.primitives import Buffer, MalformedRequest, Message, Reader, Request, Structure
 
 if TYPE_CHECKING:
     from partita.net.secured.login import Login
@@ -282,7 +282,7 @@ class Connection(asyncio.BufferedProtocol):
         try:
             chunks = framing.encode_request(message.API_KEY, version, self._next_id, self._config.client_id, message)
         except StructError as error:
-            raise ValueError(f"a number of {type(message).__name__} cannot be sent: {error}") from error
+            raise ValueError(f"{type(message).__name__} cannot be sent: {_wrong_number(message) or error}") from error
         if self.traffic is not None:
             self.traffic.sent(sum(map(len, chunks)), self._loop.time() * 1000)
         if (self._muted_until or self._is_renewing) and message.API_KEY not in _LOGIN_APIS and self._held(chunks):
@@ -524,3 +524,17 @@ def _refused(reader: Reader) -> bool:
     code = reader.int16()
     reader.pos = start
     return code == _UNSUPPORTED_VERSION
+
+
+def _wrong_number(part: Structure) -> str | None:
+    """The first field of a message that should be a number and is none."""
+    usual = type(part)()
+    for name in part.__slots__:
+        value = getattr(part, name)
+        if isinstance(getattr(usual, name), int) and not isinstance(value, int):
+            return f"{name} must be a whole number, not {value!r}"
+        parts = value if isinstance(value, list) else [value]
+        found = next(filter(None, (_wrong_number(one) for one in parts if isinstance(one, Structure))), None)
+        if found:
+            return found
+    return None

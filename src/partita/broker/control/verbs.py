@@ -542,11 +542,13 @@ def _identity(group_id: str, coordinator: GroupCoordinator, member: str | None) 
     named = [member_id for member_id, client in clients.items() if member in (None, client)]
     if len(named) == 1:
         return named[0]
-    shown = ", ".join(f"{member_id} (client {client})" for member_id, client in clients.items()) or "none"
+    shown = ", ".join(f"{member_id} (client {client})" for member_id, client in clients.items())
     if len(named) > 1:
         which = "a member must be named" if member is None else f"client id {member} is not unique"
         raise ControlError(f"group {group_id} has several members and {which}; they are {shown}")
-    raise ControlError(f"group {group_id} has no member {member or ''}; it has {shown}".replace("member ;", "member;"))
+    raise ControlError(
+        f"group {group_id} has no member{f' {member}' if member else ''}{f'; it has {shown}' if shown else ''}"
+    )
 
 
 def _check_ms(ms: object) -> None:
