@@ -49,6 +49,21 @@ def test_the_collector_passes_over_fetched_records_and_frees_cycles_through_reco
     assert seen() is None
 
 
+def test_the_records_of_a_large_poll_are_those_of_the_last_one_again() -> None:
+    batch = build_batch([(1, b"key", b"value", ())] * 3000)
+    fetched = records_of(batch)
+    del fetched
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        before = gc.get_count()[0]
+        fetched = records_of(batch)
+        assert (gc.get_count()[0] - before < 100) == decode.COMPILED
+    finally:
+        gc.enable() if was_enabled else None
+    assert len(fetched) == 3000
+
+
 def records_of(batch: bytes) -> list[Record]:
     """All records of a batch, as a consumer gets them."""
     return RecordReader(read_header(batch), batch[HEADER_SIZE:]).take(3000)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain
 from typing import TYPE_CHECKING, Any, Generic, TypeAlias, cast
 
 from partita.offsets.topic_partition import OffsetAndMetadata, TopicPartition
@@ -57,8 +58,7 @@ class ConsumerRecords(Generic[K, V]):
         return self._count
 
     def __iter__(self) -> Iterator[ConsumerRecord[K, V]]:
-        for records in self._by_partition.values():
-            yield from records
+        return chain.from_iterable(self._by_partition.values())
 
     @property
     def partitions(self) -> list[TopicPartition]:

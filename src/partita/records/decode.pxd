@@ -8,7 +8,6 @@ cdef extern from "Python.h":
     void untrack "PyObject_GC_UnTrack" (object given)
 
 
-@cython.freelist(1024)
 cdef class Record:
     cdef public object topic, key, value, headers
     cdef public int partition, timestamp_type, leader_epoch, serialized_key_size, serialized_value_size

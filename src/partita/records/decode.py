@@ -23,6 +23,9 @@ COMPILED: bool = cython.compiled
 """Whether this module runs as machine code."""
 
 
+# As many are kept as a large poll gives: those made anew count for the collector, which after 700 looks at them all.
+@cython.freelist(16384)
+@cython.cclass
 class Record:
     """One record as a consumer gets it. `headers` keeps order and duplicates; a null value is a tombstone.
 

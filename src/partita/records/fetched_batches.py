@@ -185,7 +185,10 @@ class FetchedRecords:
                 self._batches.stop(fault, self.next_offset)
                 records = []
             if records:
-                taken = taken + records if taken else records
+                if taken:
+                    taken += records
+                else:
+                    taken = records
                 self.next_offset = records[-1].offset + 1
             else:
                 self._reader = None

@@ -51,7 +51,9 @@ class CompletedFetch:
         taken, self._returned = self._returned[:limit], self._returned[limit:]
         if len(taken) < limit:
             try:
-                taken = taken + self._records.take(limit - len(taken)) if taken else self._records.take(limit)
+                records = self._records.take(limit - len(taken))
+                records[:0] = taken
+                taken = records
             except InvalidBatch as invalid:
                 if not taken:
                     raise CorruptRecordError(self.tp, self.next_offset, invalid.reason) from None

@@ -140,7 +140,9 @@ class FetchBuffer:
     ) -> None:
         self._move(fetch, state, collected)
         if records:
-            collected.records.setdefault(fetch.tp, []).extend(records)
+            before = collected.records.setdefault(fetch.tp, records)
+            if before is not records:
+                before += records
         if fetch.is_drained:
             self._answers.popleft()
             if fetch.size:
