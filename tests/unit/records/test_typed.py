@@ -170,6 +170,11 @@ def test_values_of_csv_become_columns_by_their_order() -> None:
         (b'a"b,"', ['a"b', '"']),
         (b"\xff,\xc3\xbc", ["\ufffd", "ü"]),
         (b"\xed\xa0\x80,x", ["\ufffd", "x"]),
+        # Spark's parser looks at the quote that it goes on from once more where the record ends.
+        (b'x,"aa" a"', ["x", '"aa" a""']),
+        (b'"a" b"c,d', ['"a" b"c', "d"]),
+        (b'x,"a" ""', ["x", '"a" ""']),
+        (b'x,"a" bc"', ["x", '"a" bc"']),
     ],
 )
 def test_quotes_in_odd_places_are_read_as_spark_reads_them(line: bytes, values: list[str]) -> None:

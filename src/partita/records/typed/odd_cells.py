@@ -87,7 +87,14 @@ class _Quoted:
             self.step()
         if self.byte != self.separator:
             self.out += bytes([_QUOTE, *space, self.byte])
-            self.read_unescaped()
+            is_quoted = self.byte != _QUOTE and self.raw[self.pos : self.pos + 1] == b'"'
+            try:
+                self.read_unescaped()
+            except _EndError:
+                if is_quoted:
+                    # Upstream looks at the quote that it went on from once more.
+                    self.out.append(_QUOTE)
+                raise
 
     def read_unescaped(self) -> None:
         """The rest of a cell with a quote that is not escaped, up to the next separator."""
