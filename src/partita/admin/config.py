@@ -18,6 +18,4 @@ def admin_config(config: Mapping[str, Any] | None, options: Mapping[str, Any]) -
     """The servers to start from and the options of connections. Raises ConfigError."""
     values = check_options(OPTIONS, resolve_options(options), resolve_options(config))
     values["security"] = security_of(values)
-    names = ClientConfig.__dataclass_fields__.keys() & values.keys() - {"bootstrap_servers", "client_id"}
-    servers: list[str] = values["bootstrap_servers"]
-    return servers, ClientConfig(client_id=values["client_id"] or "admin", **{name: values[name] for name in names})
+    return values["bootstrap_servers"], ClientConfig.of(values, values["client_id"] or "admin")

@@ -5,8 +5,9 @@ Names are Kafka's with underscores, defaults those of consumer.md 3.2.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from partita.security.meaning import PLAIN_TEXT, Security
 
@@ -38,6 +39,12 @@ class ClientConfig:
     metrics_sample_window_ms: int = 30_000
     metrics_num_samples: int = 2
     security: Security = PLAIN_TEXT
+
+    @classmethod
+    def of(cls, values: Mapping[str, Any], client_id: str, **others: Any) -> ClientConfig:
+        """The options of a client that its connections need; `others` have another form or value there."""
+        names = cls.__dataclass_fields__.keys() & values.keys() - {"bootstrap_servers", "client_id"}
+        return cls(client_id=client_id, **others, **{name: values[name] for name in names})
 
 
 def parse_servers(servers: str | Sequence[str]) -> tuple[tuple[str, int], ...]:

@@ -43,7 +43,7 @@ HANDED_ON = {
 CLIENTS: dict[str, Callable[[dict[str, Any]], ClientConfig]] = {
     "admin": lambda given: admin_config({**SERVER, **given}, {})[1],
     "consumer": lambda given: consumer_driver.client_config(ConsumerConfig.of({**SERVER, **given})),
-    "producer": lambda given: producer_driver.client_config(ProducerConfig.of(**SERVER, **given)),
+    "producer": lambda given: producer_driver.ProducerDriver(ProducerConfig.of(**SERVER, **given)).cluster.config,
 }
 
 

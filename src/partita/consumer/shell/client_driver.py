@@ -12,7 +12,7 @@ import os
 import threading
 import warnings
 import weakref
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, Generic, TypeVar
 
@@ -316,14 +316,10 @@ if hasattr(os, "register_at_fork"):
 
 def client_config(config: ConsumerConfig) -> ClientConfig:
     """The options that connections need."""
-    values: Mapping[str, Any] = config.values
-    names = set(ClientConfig.__dataclass_fields__) & set(values) - {"bootstrap_servers", "client_id"}
-    most = int(values["fetch_max_bytes"]) + (128 << 20)
-    return ClientConfig(
-        bootstrap_servers=parse_servers(values["bootstrap_servers"]),
-        client_id=config.client_id,
-        response_max_bytes=min(most, 2**31 - 1),
-        **{name: values[name] for name in names},
+    most = int(config.values["fetch_max_bytes"]) + (128 << 20)
+    servers = parse_servers(config.values["bootstrap_servers"])
+    return ClientConfig.of(
+        config.values, config.client_id, bootstrap_servers=servers, response_max_bytes=min(most, 2**31 - 1)
     )
 
 

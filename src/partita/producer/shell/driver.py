@@ -52,7 +52,8 @@ class ProducerDriver:
         self.config = config
         self._lock = threading.RLock()
         self.changed = threading.Condition(self._lock)
-        self.cluster = Cluster(config.values["bootstrap_servers"], client_config(config))
+        options = ClientConfig.of(config.values, config.values["client_id"] or "producer-1")
+        self.cluster = Cluster(config.values["bootstrap_servers"], options)
         self.cluster.on_trouble = self._reachability_changed
         self.cluster.pool.news.heard = self._note
         self.on_note: Callable[[Note], object] | None = None
@@ -591,10 +592,3 @@ def _after_fork() -> None:
 
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_after_fork)
-
-
-def client_config(config: ProducerConfig) -> ClientConfig:
-    """The options that connections care about."""
-    names = ClientConfig.__dataclass_fields__.keys() & config.values.keys() - {"bootstrap_servers", "client_id"}
-    chosen = {name: config.values[name] for name in names}
-    return ClientConfig(client_id=config.values["client_id"] or "producer-1", **chosen)
