@@ -237,8 +237,10 @@ def _check(
         _remove(storage, segment.directory, report, [index_name])
     # The last segment was never compacted, so an offset missing in it is damage; elsewhere it may be compaction's work.
     found = scan(segment, holes_allowed=holes_allowed)
-    # The true time is lost with the index. Now is the safe guess: retention keeps the segment for longer, not shorter.
-    segment.last_append_ms = segment.created_ms = wall_ms
+    # The true time is lost with the index. The later of now and the newest record is the safe guess, since a clock may
+    # be behind without a battery: retention keeps the segment for longer, not shorter.
+    segment.created_ms = wall_ms
+    segment.last_append_ms = max(wall_ms, segment.max_timestamp)
     report.segments_checked += 1
     report.batches_checked += found.batches
     report.bytes_cut += found.file_bytes - found.valid_bytes

@@ -26,7 +26,8 @@ def age_stamp_ms(segment: Segment) -> int:
     """Return the time from which a segment's age counts: its largest timestamp.
 
     Deviation: Partita ages a segment whose largest timestamp is before 1970 or after its last append from that append,
-    where in Kafka a record dated in the future keeps its segment.
+    where in Kafka a record dated in the future keeps its segment. So it does here if a crash has lost the time of that
+    append.
     """
     if 0 <= segment.max_timestamp <= segment.last_append_ms:
         return segment.max_timestamp

@@ -85,7 +85,7 @@ def _index(storage: Storage, directory: str, swap: str, base_offset: int, interv
         log_size=segment.size,
         next_offset=segment.next_offset,
         max_timestamp=segment.max_timestamp,
-        last_append_ms=wall_ms,
+        last_append_ms=max(wall_ms, segment.max_timestamp),
     )
     return encode_index(segment.index, facts)
 

@@ -195,6 +195,16 @@ def test_a_timestamp_from_the_future_does_not_keep_a_segment_for_ever() -> None:
         assert log.delete_old_segments(at(1100)) == 1
 
 
+def test_a_clock_that_is_behind_at_the_start_after_a_crash_ages_no_records() -> None:
+    """A machine without a battery for its clock loses power, starts in the past, and learns the time a little later."""
+    storage = MemoryStorage()
+    fill(open_log(storage), 20)
+    log = open_log(storage, SMALL._replace(retention_ms=10_000), was_clean=False, wall_ms=0)
+    assert log.delete_old_segments(at(9_000)) == 0
+    assert served(log) == [(i, f"v{i}") for i in range(20)]
+    assert log.delete_old_segments(at(60_000)) > 0
+
+
 def test_delete_records_moves_the_log_start_durably() -> None:
     storage = MemoryStorage()
     log = open_log(storage)
