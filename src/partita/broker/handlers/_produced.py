@@ -98,10 +98,10 @@ def record_work(config: TopicConfig, where: str, now: Now, *, checks_times: bool
     is_full = checks_times or config.broker.text("partita.validate.records") == "full"
     is_compacted = "compact" in config.list("cleanup.policy")
     wanted = config.text("compression.type")
-    is_bounded = _inflated_max(config) < inflated_bytes_max(config.int("max.message.bytes"))
+    max_message_bytes = config.int("max.message.bytes")
+    is_bounded = config.int("max.decompressed.message.bytes") < inflated_bytes_max(max_message_bytes)
     if not is_full and not is_compacted and not is_bounded and wanted == PRODUCERS_CODEC:
         return None
-    max_message_bytes = config.int("max.message.bytes")
     has_own_time = config.text("message.timestamp.type") == "CreateTime"
     return RecordWork(
         where=where,
