@@ -85,8 +85,8 @@ package: ## build sdist and wheel; check their metadata, and README's blocks wit
 
 conformance: ## compare with Apache Kafka itself (needs Java 17 and Maven)
 	@$(BOOTSTRAP) test
-	@$(PY) -m pytest -q -n 2 --dist loadgroup --durations=20 tests/conformance --conformance
-	@$(PY) -m pytest -q tests/e2e/test_spark.py tests/e2e/test_spark_streams.py --on-kafka
+	@$(PY) -m pytest -q -n 2 --dist loadgroup --durations=20 --conformance --on-kafka tests/conformance \
+		tests/e2e/test_spark.py tests/e2e/test_spark_streams.py
 
 clean: ## remove everything that the targets created
 	rm -rf .venv .venv-pure build dist src/*.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis partita-demo
