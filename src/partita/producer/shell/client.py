@@ -22,7 +22,6 @@ from typing import TYPE_CHECKING, Any, Self, Unpack
 from partita.net.at_exit import PRODUCERS, at_exit
 from partita.net.faces import OneFace, check_closing, check_seconds, not_pickled
 from partita.net.loop_thread import LoopThread
-from partita.offsets import committable
 from partita.offsets.committable import PARTITION_MAX, Committable
 from partita.offsets.topic_partition import GroupMetadata
 from partita.producer.batch import NewRecord, RecordMetadata
@@ -43,7 +42,7 @@ from partita.producer.shell.driver import DRIVERS, NOT_DELIVERED, ProducerDriver
 from partita.producer.shell.filling import Many, check_many, fill_many, fill_rows, know
 from partita.producer.shell.outcomes import DeliveryFuture, SentRecords
 from partita.producer.shell.transaction_blocks import AsyncTransactionBlock, TransactionBlock
-from partita.producer.transactions.calls import Member, Offsets, State, TxnOffset
+from partita.producer.transactions.calls import State
 from partita.producer.transactions.core import Transactions
 from partita.protocol.primitives import Buffer
 from partita.references import resolve_options
@@ -268,8 +267,7 @@ class AsyncProducer(ProducerCalls):
         an AbortableTransactionError. The consumer must not commit by itself: enable_auto_commit=False.
         """
         self._running()
-        wanted, member = _offsets(offsets), _member(group_metadata)
-        await self._driver.calls.call(lambda transactions: transactions.send_offsets(wanted, member))
+        await self._driver.calls.send_offsets(offsets, group_metadata)
 
     async def commit_transaction(self) -> None:
         """Send the remaining records, wait for them, and commit. They become visible to read_committed consumers.
@@ -524,25 +522,6 @@ class Producer(ProducerCalls):
 def _not_plain(topic: str, value: object, key: object) -> DeliveryFuture | None:
     """Takes no record: serializers or interceptors have to see each of them."""
     return None
-
-
-def _offsets(given: Committable) -> Offsets:
-    """Return the offsets to commit, by partition. Raises TypeError and ValueError."""
-    wanted = committable.offsets(given)
-    if wanted is None:
-        raise TypeError(
-            "send_offsets_to_transaction takes a dict such as {('orders', 0): 42}, a record, or what a poll returned"
-        )
-    return {tp: TxnOffset(at.offset, at.leader_epoch, at.metadata) for tp, at in wanted.items()}
-
-
-def _member(given: GroupMetadata) -> Member:
-    """Identity of the consuming member. Raises TypeError."""
-    if not isinstance(given, GroupMetadata):
-        raise TypeError(
-            f"send_offsets_to_transaction takes the group's metadata from consumer.group_metadata(), not {given!r}"
-        )
-    return Member(given.group_id, given.generation_id, given.member_id, given.group_instance_id)
 
 
 def _close_behind(driver: ProducerDriver, thread: LoopThread | None) -> None:

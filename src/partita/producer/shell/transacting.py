@@ -14,10 +14,13 @@ from contextlib import AbstractContextManager
 from partita.errors import KafkaError
 from partita.net.cluster import Cluster
 from partita.net.errors import VersionMismatch
+from partita.offsets import committable
+from partita.offsets.committable import Committable
+from partita.offsets.topic_partition import GroupMetadata
 from partita.producer.core import ProducerCore
 from partita.producer.errors import ProducerClosedError, TransactionMisuseError, TransactionTimeoutError
 from partita.producer.shell.metrics import ProducerMetrics
-from partita.producer.transactions.calls import Ask, Call, CallKind
+from partita.producer.transactions.calls import Ask, Call, CallKind, Member, Offsets, TxnOffset
 from partita.producer.transactions.core import Transactions
 
 FEATURE = "transaction.version"
@@ -88,6 +91,22 @@ class TransactionCalls:
             transactions.heard(call)
         if call.error is not None:
             raise call.error
+
+    async def send_offsets(self, given: Committable, of: GroupMetadata) -> None:
+        """Commit the offsets with the transaction, for the member. Raises TypeError and ValueError."""
+        wanted = committable.offsets(given)
+        if wanted is None:
+            raise TypeError(
+                "send_offsets_to_transaction takes a dict such as {('orders', 0): 42}, a record, or what a poll "
+                "returned"
+            )
+        if not isinstance(of, GroupMetadata):
+            raise TypeError(
+                f"send_offsets_to_transaction takes the group's metadata from consumer.group_metadata(), not {of!r}"
+            )
+        offsets: Offsets = {tp: TxnOffset(at.offset, at.leader_epoch, at.metadata) for tp, at in wanted.items()}
+        member = Member(of.group_id, of.generation_id, of.member_id, of.group_instance_id)
+        await self.call(lambda transactions: transactions.send_offsets(offsets, member))
 
     async def ended(self, call: Call) -> None:
         """Wait until the call is done."""
