@@ -1,12 +1,18 @@
-"""A `with` block that an exception leaves: no automatic commit covers what the last poll gave (issue 10.2)."""
+"""What an exception leaves: a `with` block, whose last poll no automatic commit covers (issue 10.2), and a poll."""
 
 from __future__ import annotations
 
+import sys
+from contextlib import suppress
+from types import FrameType
 from typing import Any
 
 import pytest
 
+from partita.consumer.shell.client_driver import ClientDriver
+from partita.consumer.shell.driver import ConsumerDriver
 from partita.consumer.shell.waiting import run_blocking
+from support.consumer.members import member
 from support.consumer.world import World
 
 T0, T1 = ("t", 0), ("t", 1)
@@ -140,3 +146,32 @@ def test_what_an_asyncio_block_was_given_is_read_again(world: World) -> None:
     polled(consumer)
     run_blocking(consumer._calls.__aexit__(Oops, Oops(), None))
     assert next_offset(world) == 0
+
+
+@pytest.mark.parametrize(
+    "of", [ClientDriver.dispatch, ConsumerDriver._rebalance_callback, ConsumerDriver.call_listener]
+)
+def test_ctrl_c_beside_a_callback_of_a_rebalance_keeps_no_group_waiting(of: Any) -> None:
+    """The event had left the queue, and the end of its callback was awaited for ever: nothing was read."""
+    for line in sorted({line for *_, line in of.__code__.co_lines() if line} - {of.__code__.co_firstlineno}):
+        world = World({"t": 1})
+        world.append("t", 0, 3)
+        consumer, heard = member(world, poll=0)
+        seen: list[int] = []
+        left = [KeyboardInterrupt()]
+
+        def trace(frame: FrameType, event: str, arg: object, line: int = line, left: Any = left) -> Any:
+            if event == "line" and frame.f_lineno == line and left:
+                raise left.pop()
+            return trace if frame.f_code is of.__code__ else None
+
+        before = sys.gettrace()
+        for _ in range(3):
+            sys.settrace(trace)
+            with suppress(KeyboardInterrupt):
+                try:
+                    seen += [record.offset for record in consumer.poll(1)]
+                finally:
+                    sys.settrace(before)
+        assert seen == [0, 1, 2], line
+        assert heard.calls == [("assigned", [("t", 0)])], line

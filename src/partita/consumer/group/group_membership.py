@@ -57,6 +57,12 @@ class GroupMembership(ABC):
     def poll(self, now: Now, poll: Poll) -> None:
         """Heartbeats that are due; while the application polls, also the next step towards its assignment."""
 
+    def call_again(self) -> None:
+        """Ctrl-C broke off what was to run the awaited callback: have it run."""
+        event = self._runner.awaited
+        if event is not None and not any(one is event for one in self.member.events):
+            self.member.events.append(event)
+
     def callback_done(self, error: BaseException | None, now: Now) -> None:
         """Continue: the application's callback returned, or raised `error`."""
         self._now = now

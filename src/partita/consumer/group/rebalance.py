@@ -27,13 +27,18 @@ Commit: TypeAlias = Callable[[], Operation | None]
 
 
 class ScriptRunner:
-    """Runs one script at a time. `awaits_callback`: the application runs a callback, whose outcome is waited for."""
+    """Runs one script at a time. `awaited` is the event whose callback the application is to run, or runs."""
 
     def __init__(self, events: list[Event]) -> None:
-        self.awaits_callback = False
+        self.awaited: Event | None = None
         self._events = events
         self._script: Script | None = None
         self._on_end: Callable[[], None] | None = None
+
+    @property
+    def awaits_callback(self) -> bool:
+        """Is the outcome of a callback waited for?"""
+        return self.awaited is not None
 
     @property
     def is_running(self) -> bool:
@@ -60,22 +65,21 @@ class ScriptRunner:
             self._script = None
             raise
         if event is not None:
-            self.awaits_callback = True
+            self.awaited = event
             self._events.append(event)
         return True
 
     def callback_done(self, error: BaseException | None) -> None:
         """Continue the script: the application's callback returned or raised."""
-        if not self.awaits_callback:
+        if self.awaited is None:
             return
-        self.awaits_callback = False
+        self.awaited = None
         if self._script is not None:
             self.resume(error)
 
     def drop(self) -> None:
         """Forget the script and the callback it waits for."""
-        self._script = None
-        self.awaits_callback = False
+        self._script = self.awaited = None
 
 
 def commit_first(member: Member, commit: Commit, clock: Callable[[], Now]) -> Script:

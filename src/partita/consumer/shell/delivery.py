@@ -163,8 +163,7 @@ class Delivery:
             if take is not None:
                 self.in_hand.ask_for_more()
             with driver.io.lock:
-                driver.follow_log_level()
-                core.begin_poll(driver.now())
+                driver.begin_poll()
             try:
                 return await self._poll_until(deadline_ms, take, ended)
             finally:

@@ -41,6 +41,8 @@ class ConsumerDriver(ClientDriver[ConsumerCore]):
         self.listener: AnyListener | None = None
         self._listening: object = None
         """The call of the listener that is under way."""
+        self._called: Event | None = None
+        """The event that the listener was called for last."""
         self.metrics = ConsumerMetrics(config, self.clock, core)
         self.io.on_answer = self.metrics.answered
         self.io.measure(self.metrics)
@@ -72,14 +74,24 @@ class ConsumerDriver(ClientDriver[ConsumerCore]):
     def _remark(self, text: str) -> None:
         LOG.debug("%s: %s", self.config.client_id, text)
 
+    def begin_poll(self) -> None:
+        """Begin a poll of the application. Called with the lock held."""
+        self.follow_log_level()
+        self.core.begin_poll(self.now())
+        if self._strict and not self._is_listening:
+            self.core.membership.call_again()
+
     async def _rebalance_callback(self, event: Assigned | Revoked | Lost) -> None:
         error: BaseException | None = None
         started_ms = self.now().mono_ms
         try:
-            await self.call_listener(event)
+            if self._called is not event:
+                await self.call_listener(event)
         except asyncio.CancelledError:
             error = ConsumerError("it was cancelled before its end")
         except BaseException as raised:
+            if self._called is not event and not isinstance(raised, Exception):
+                raise  # Ctrl-C came before the call, which the next poll makes
             error = raised
         with self.io.lock:
             is_told = isinstance(error, Exception)
@@ -94,18 +106,25 @@ class ConsumerDriver(ClientDriver[ConsumerCore]):
 
         Closing or unsubscribing in a callback gives up the partitions that the callback hears of.
         """
-        if self.listener is None or (self._listening is not None and _LISTENING.get() is self._listening):
+        if self.listener is None or self._is_listening:
             return
-        self._listening = object()
-        listening = _LISTENING.set(self._listening)
+        listening = None
         try:
+            listening = _LISTENING.set(call := object())
+            self._listening = call
             await self._call_listener(self.listener, event)
         finally:
-            _LISTENING.reset(listening)
             # A task that the callback has begun keeps the variable, but is not inside the callback any more.
             self._listening = None
+            if listening is not None:
+                _LISTENING.reset(listening)
+
+    @property
+    def _is_listening(self) -> bool:
+        return self._listening is not None and _LISTENING.get() is self._listening
 
     async def _call_listener(self, listener: AnyListener, event: Assigned | Revoked | Lost) -> None:
+        self._called = event
         partitions = list(event.partitions)
         match event:
             case Assigned():
