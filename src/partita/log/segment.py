@@ -150,7 +150,7 @@ class Segment:
         self.size += header.batch_length + LENGTH_OVERHEAD
         self.next_offset = base_offset + header.last_offset_delta + 1
         self.max_timestamp = max(self.max_timestamp, header.max_timestamp)
-        self.last_append_ms = wall_ms
+        self.last_append_ms = max(self.last_append_ms, wall_ms)
 
     def position_of(self, offset: int) -> int:
         """Return the start of the first batch whose last offset is at least `offset`; the size if there is none."""

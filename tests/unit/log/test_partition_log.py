@@ -205,6 +205,15 @@ def test_a_clock_that_is_behind_at_the_start_after_a_crash_ages_no_records() -> 
     assert log.delete_old_segments(at(60_000)) > 0
 
 
+def test_an_append_while_the_clock_is_set_back_ages_no_earlier_records() -> None:
+    log = open_log(config=SMALL._replace(retention_ms=10_000))
+    log.append(batch("x", ms=100_000), 0, at(100_000))
+    log.append(batch("y"), 0, at(0))
+    assert log.delete_old_segments(at(101_000)) == 0
+    assert served(log) == [(0, "x"), (1, "y")]
+    assert log.delete_old_segments(at(111_000)) == 1
+
+
 def test_delete_records_moves_the_log_start_durably() -> None:
     storage = MemoryStorage()
     log = open_log(storage)
