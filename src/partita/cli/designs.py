@@ -155,6 +155,8 @@ def run(design: str, members: int, partitions: int, kafka_timings: bool, for_s: 
     terminal (kill -STOP, kill -CONT, kill -9): the table shows how the others react.
     In designs 1 and 2 the nodes in ZooKeeper follow whenever the group has settled.
     """
+    if reason := zookeeper_jars.no_kazoo():
+        raise click.ClickException(reason)
     (name,) = _designs(design)[:1]
     if not comparing.is_built(name):
         raise click.ClickException(f"design {name} is not built")

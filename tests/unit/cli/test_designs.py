@@ -27,9 +27,10 @@ def test_a_wrong_wish_is_said(monkeypatch: pytest.MonkeyPatch, arguments: list[s
 
 
 @pytest.mark.case("GC-W30")
-def test_what_is_missing_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("arguments", [["compare"], ["run", "3", "--for", "0.1"]], ids=" ".join)
+def test_what_is_missing_is_one_line(monkeypatch: pytest.MonkeyPatch, arguments: list[str]) -> None:
     monkeypatch.setattr(jars, "find_spec", lambda name: None)
-    done = CliRunner().invoke(designs, ["compare"])
+    done = CliRunner().invoke(designs, arguments)
     assert done.exit_code == 1
     assert "kazoo, which is not installed; install it with: pip install 'partita[designs]'" in done.output
 

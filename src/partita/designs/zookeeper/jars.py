@@ -108,10 +108,17 @@ def server_command(jars: list[Path], settings: Path) -> list[str]:
     ]  # fmt: skip
 
 
-def why_not() -> str | None:
-    """Return one line on why ZooKeeper cannot be used here; None if it can."""
+def no_kazoo() -> str | None:
+    """Return one line on the missing package without which no design can be imported; None if it is there."""
     if find_spec("kazoo") is None:
         return f"the old designs speak to ZooKeeper through kazoo, which is not installed; {KAZOO_ADVICE}"
+    return None
+
+
+def why_not() -> str | None:
+    """Return one line on why ZooKeeper cannot be used here; None if it can."""
+    if reason := no_kazoo():
+        return reason
     try:
         server_command(find_jars(), Path("zoo.cfg"))
     except NoZooKeeper as error:
