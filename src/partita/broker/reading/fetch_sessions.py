@@ -185,16 +185,16 @@ class FetchSessions:
         self, session: Session, request: FetchRequest, named: dict[Key, Wanted], now_ms: int
     ) -> FetchPlan | ErrorCode:
         before = len(session.partitions)
-        for forgotten in request.forgotten_topics_data:
-            topic = forgotten.topic_id if session.uses_topic_ids else forgotten.topic
-            for index in forgotten.partitions:
-                session.partitions.pop((topic, index), None)
         for key, new in named.items():
             known = session.partitions.get(key)
             if known is None:
                 session.partitions[key] = new
             else:
                 known.asked = new.asked
+        for forgotten in request.forgotten_topics_data:
+            topic = forgotten.topic_id if session.uses_topic_ids else forgotten.topic
+            for index in forgotten.partitions:
+                session.partitions.pop((topic, index), None)
         self.partition_count += len(session.partitions) - before
         if self.partition_count > PARTITIONS_MAX:
             self.end(session.session_id)

@@ -467,6 +467,8 @@ def test_partitions_join_and_leave_a_session(plane: DataPlane) -> None:
     assert told(go_on(plane, session_id, 2, forget)) == []
     put(plane, "v0", partition=0)
     assert told(go_on(plane, session_id, 3)) == [(0, [0])]
+    both = fetch_request([("t", 2, 0)], forgotten_topics_data=[ForgottenTopic(topic="t", partitions=[2])])
+    assert told(go_on(plane, session_id, 4, both)) == [(0, [0])]
 
 
 def test_partitions_that_gave_data_are_served_last_the_next_time(plane: DataPlane) -> None:
