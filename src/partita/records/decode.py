@@ -8,12 +8,17 @@ Upstream: DefaultRecord, DefaultRecordBatch, ConsumerRecord.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from partita.records.header import BatchHeader, corrupt
 
-try:
-    import cython
-except ImportError:
+if TYPE_CHECKING:  # Cython's own types would take those of Record's fields away
     from partita.records.uncompiled import cython
+else:
+    try:
+        import cython
+    except ImportError:
+        from partita.records.uncompiled import cython
 
 if not cython.compiled:
     from partita.records.scanner import RecordScanner, wrapped

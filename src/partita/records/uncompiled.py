@@ -5,7 +5,10 @@ A compiled module imports the real one at build time only. `cython.compiled` say
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+T = TypeVar("T")
 
 
 class _Nothing:
@@ -21,6 +24,12 @@ class _Nothing:
 
     def __call__(self, *given: Any, **options: Any) -> Any:  # `Any`: decorates functions of every type
         return given[0] if len(given) == 1 and callable(given[0]) and not options else self
+
+    def freelist(self, _: int) -> Callable[[type[T]], type[T]]:
+        return lambda kind: kind
+
+    def cclass(self, kind: type[T]) -> type[T]:
+        return kind
 
     def __enter__(self) -> _Nothing:
         return self
