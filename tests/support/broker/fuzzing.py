@@ -16,6 +16,7 @@ from typing import Any
 from partita.broker.api.apis import SERVED, ServedApi
 from partita.protocol.api_table import APIS
 from partita.protocol.framing import encode_request, read_request_header, read_response_header
+from partita.protocol.messages.produce import ProduceRequest
 from partita.protocol.primitives import MalformedRequest
 from partita.protocol.schema_file import Field
 from partita.records.builder import build_batch
@@ -177,19 +178,19 @@ class Fuzzer:
         except ConnectionError:
             self._drop()
             self.found.closed += 1
-            return None if self._is_malformed(frame, version, api) else "closed, though it can be read"
+            return None if self._may_close(frame, version, api) else "closed, though it can be read"
         self.found.answered += 1
         return _problem(answers, api.key, version, number)
 
-    def _is_malformed(self, frame: bytes, version: int, api: ServedApi) -> bool:
-        """Whether our own codec refuses it, too."""
+    def _may_close(self, frame: bytes, version: int, api: ServedApi) -> bool:
+        """Whether our own codec refuses it, too, or it is a Produce without acks, to refuse which is to close."""
         try:
             reader = read_request_header(frame[4:])[-1]
             reader.allow(api.elements_max)
-            api.request.read(reader, version)
+            request = api.request.read(reader, version)
         except MalformedRequest:
             return True
-        return False
+        return isinstance(request, ProduceRequest) and request.acks == 0
 
     def _drop(self) -> None:
         if self._peer is not None:
