@@ -7,7 +7,6 @@ import signal
 import socket
 import subprocess
 import sys
-import sysconfig
 import time
 import venv
 from collections.abc import Iterator, Mapping
@@ -129,9 +128,10 @@ def python_without_partita(folder: Path) -> str:
     """A program that runs Python with every package of this one but partita."""
     packages = folder / "packages"
     packages.mkdir()
-    for entry in Path(sysconfig.get_path("purelib")).iterdir():
-        if "partita" not in entry.name and entry.suffix != ".pth":
-            (packages / entry.name).symlink_to(entry)
+    found = {entry.name: entry for path in sys.path if path.endswith("site-packages") for entry in Path(path).iterdir()}
+    for name, entry in found.items():
+        if "partita" not in name and entry.suffix != ".pth":
+            (packages / name).symlink_to(entry)
     venv.create(folder / "venv", with_pip=False)
     program = folder / "python"
     # Spark puts its own sources on the path; what this process has there goes.
