@@ -94,7 +94,7 @@ def test_spark_reads_and_writes(node: KafkaNode) -> None:
         for number in range(10):
             producer.send("in", b"%d" % number, partition=number % 2)
     address = {"kafka.bootstrap.servers": node.bootstrap}
-    spark = session("other releases", master="local[1]")
+    spark = session("other releases", master="local[2]")
     rows = spark.read.format("partita").options(subscribe="in", **address).load().select("value")
     rows.write.mode("append").format("partita").options(topic="out", **address).save()
     out = spark.read.format("partita").options(subscribe="out", **address).load()
