@@ -115,7 +115,10 @@ class ConsumerCore(ClientCore):
 
     @property
     def has_news(self) -> bool:
-        """Whether a poll that waits has an event, an error or records to look at, or has to let the group go on."""
+        """Whether a poll that waits has an event, an error or records to look at, or has to let the group go on.
+
+        It names what `next_error` looks at without taking it, so each source of errors stands in both.
+        """
         return bool(
             self.events
             or self.buffer

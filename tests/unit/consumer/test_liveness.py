@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 from partita.assignors.payloads import decode_subscription
 from partita.consumer.errors import ApiTimeoutError, CommitFailedError, RebalanceListenerError, RebalanceRunningError
-from partita.errors import FencedInstanceIdError
+from partita.consumer.request import Failed
+from partita.errors import FencedInstanceIdError, KafkaError
 from partita.protocol.messages.heartbeat import HeartbeatResponse
 from partita.protocol.messages.join_group import JoinGroupResponse
 from partita.protocol.messages.sync_group import SyncGroupResponse
@@ -74,6 +76,29 @@ def test_a_poll_that_waits_wakes_for_news_alone() -> None:
     began = world.now
     assert len(consumer.poll(4.0)) == 1
     assert world.now - began <= 1_010
+
+
+@pytest.mark.parametrize(
+    "fail",
+    [
+        lambda core, error: core.metadata.errors.append(error),
+        lambda core, error: core.validation.errors.append(error),
+        lambda core, error: core.positions._errors.append(error),
+        lambda core, error: setattr(core.member, "fenced", error),
+        lambda core, error: core.events.append(Failed(error)),
+    ],
+)
+def test_an_error_that_a_poll_raises_is_news(fail: Callable[[Any, KafkaError], None]) -> None:
+    world = World({"t": 1})
+    member(world)
+    (io,) = world.consumers
+    world.run(600)
+    io.core.begin_poll(world.clock.now())
+    assert not io.core.has_news
+    error = KafkaError("unreadable")
+    fail(io.core, error)
+    assert io.core.has_news
+    assert io.core.next_error() is error
 
 
 @pytest.mark.case("CC-062", "BM-153")

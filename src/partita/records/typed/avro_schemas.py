@@ -115,7 +115,7 @@ class AvroSchema:
         if _is_decimal(schema):
             if schema["precision"] > _DIGITS_MAX:
                 raise SchemaError(
-                    f"a decimal of {schema['precision']} digits is none: Spark has {_DIGITS_MAX}; leave it out"
+                    f"a decimal has at most {_DIGITS_MAX} digits, not {schema['precision']}; leave the field out"
                 )
             return pa.decimal128(schema["precision"], schema.get("scale", 0))
         if kind in _PLAIN:
