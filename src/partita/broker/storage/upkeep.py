@@ -372,10 +372,11 @@ class Upkeep:
             try:
                 count += await self._compact(kept, force=force)
             except (StorageError, InvalidBatch) as error:
+                # A log that has failed has been dealt with, or its topic was deleted and took the files along.
                 if kept.failure is None:
                     log.warning("compaction of %s: %s", kept.directory, error)
-                if isinstance(error, StorageError):
-                    self._store.note_error(error)
+                    if isinstance(error, StorageError):
+                        self._store.note_error(error)
             finally:
                 kept.is_being_compacted = False
         return count

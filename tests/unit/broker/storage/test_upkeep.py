@@ -73,6 +73,27 @@ def test_a_swap_that_is_half_done_is_finished_although_the_topic_is_not_compacte
         assert broker.run(broker.running.upkeep.retain_now) == 1
 
 
+@pytest.mark.parametrize("step", ["_note_keys", "_write"])
+def test_a_topic_that_is_deleted_during_its_compaction_harms_no_other(step: str, tmp_path: Path) -> None:
+    """Its files were gone: that was taken for a failure of the disk, and the broker ended."""
+    work = getattr(compaction.CompactionPlan, step)
+    with Broker(data_dir=str(tmp_path)) as broker:
+        topic = broker.run(lambda: broker.cluster.create_topic("t", 1, 1, {"cleanup.policy": ("compact",)}))
+        other = broker.run(lambda: broker.cluster.create_topic("other", 1, 1).partitions[0].log)
+        broker.run(lambda: topic.partitions[0].log.append(pairs(("k", "v")), 0, at(0)))
+
+        def without_files(*args: object) -> object:
+            broker.run(lambda: broker.cluster.catalogue.delete([topic]))
+            broker.run(lambda: [chore() for chore in broker.running.upkeep._take_chores()])
+            return work(*args)
+
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(compaction.CompactionPlan, step, without_files)
+            assert broker.call(broker.running.upkeep.compact_now(force=True)) == 0
+        assert broker.cluster.store.failure is None
+        assert broker.run(lambda: other.append(pairs(("k", "v")), 0, at(0))).base_offset == 0
+
+
 def test_a_jump_of_the_clock_applies_retention() -> None:
     """Newcomer finding T2: what became due in the time that was passed over happens before the call returns."""
     with Broker() as broker:
