@@ -10,8 +10,11 @@ since then. A marker that is the only trace of a live producer stays.
 
 from __future__ import annotations
 
+from bisect import bisect_left
+from collections import defaultdict
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from operator import attrgetter
 
 from partita.log.partition_log import PartitionLog
 from partita.log.producer_state import Aborted, LastKnown, bytes_of
@@ -41,6 +44,8 @@ class SegmentGroup:
     size: int = 0
     next_offset: int = 0
     max_timestamp: int = NO_TIMESTAMP
+    dropped_markers: set[int] = field(default_factory=set)
+    """Offsets of the markers of aborted transactions that are not in the new file."""
     index: bytes = b""
     """Of the new file, once its swap has begun."""
 
@@ -65,7 +70,8 @@ class CompactionPlan:
     dirty_from: int
     now_ms: int
     delete_retention_ms: int
-    aborted: list[Aborted]
+    aborted: dict[int, list[Aborted]]
+    """By producer id, in the order of their markers."""
     last_known: dict[int, LastKnown]
     cleaned_to: int = 0
     """After `run`: batches below this offset are compacted, later ones unchanged."""
@@ -101,10 +107,11 @@ class CompactionPlan:
         return self.groups[-1].end_offset
 
     def _is_aborted(self, header: BatchHeader) -> bool:
-        return header.is_transactional and any(
-            entry.producer_id == header.producer_id and entry.first_offset <= header.base_offset < entry.last_offset
-            for entry in self.aborted
-        )
+        ended = self.aborted.get(header.producer_id) if header.is_transactional else None
+        if ended is None:
+            return False
+        i = bisect_left(ended, header.base_offset, key=attrgetter("last_offset"))
+        return i < len(ended) and ended[i].first_offset <= header.base_offset
 
     def _write(self, group: SegmentGroup, newest: dict[bytes, int], transactions: set[int]) -> None:
         file = self.storage.open(f"{self.directory}/{file_name(group.base_offset, CLEANED_SUFFIX)}", create=True)
@@ -139,6 +146,8 @@ class CompactionPlan:
                     kept_marker = self._cleaned_marker(header, batch, transactions)
                     if kept_marker is not None:
                         yield kept_marker
+                    elif header.producer_id in self.aborted:
+                        group.dropped_markers.add(header.base_offset)
                     continue
                 if header.is_transactional:
                     transactions.add(header.producer_id)
@@ -202,6 +211,9 @@ def plan_compaction(log: PartitionLog, now: Now, *, force: bool = False) -> Comp
 def _plan(
     log: PartitionLog, now: Now, groups: list[SegmentGroup], cleaned_to: int = 0, *, is_written: bool = False
 ) -> CompactionPlan:
+    aborted: defaultdict[int, list[Aborted]] = defaultdict(list)
+    for entry in log.producers.aborted:
+        aborted[entry.producer_id].append(entry)
     return CompactionPlan(
         storage=log.storage,
         directory=log.directory,
@@ -209,7 +221,7 @@ def _plan(
         dirty_from=log.state.cleaned_to,
         now_ms=now.wall_ms,
         delete_retention_ms=log.config.delete_retention_ms,
-        aborted=list(log.producers.aborted),
+        aborted=aborted,
         last_known=log.producers.last_known(),
         cleaned_to=cleaned_to,
         is_written=is_written,

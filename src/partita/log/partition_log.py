@@ -41,7 +41,7 @@ from dataclasses import dataclass, replace
 
 from partita.log.log_config import MEMORY, OS_SYNC_BYTES, SYNC, Durability, LogConfig, next_sync_ms
 from partita.log.producer_state import Aborted, BatchFacts, Guard, Refusal, note_batch, read_marker
-from partita.log.recovery import Chore, Recovered, base_offsets, keep_marked, rebuild_states, recover
+from partita.log.recovery import Chore, Recovered, base_offsets, rebuild_states, recover
 from partita.log.retention import deletable_count
 from partita.log.segment import Segment, file_name
 from partita.log.snapshots import PRODUCERS_SUFFIX
@@ -512,14 +512,14 @@ class PartitionLog:
         self.producers.forget_before(offset)
         self._later(self._state_saver())
 
-    def replace_segments(self, old: list[Segment], new: list[Segment]) -> None:
-        """Replace adjacent sealed segments by `new`; readers of the old ones may finish."""
+    def replace_segments(self, old: list[Segment], new: list[Segment], dropped_markers: set[int]) -> None:
+        """Replace adjacent sealed segments by `new`, without these markers; readers of the old ones may finish."""
         at = self.segments.index(old[0])
         self.segments[at : at + len(old)] = new
         self.half_swapped = None
         # Compaction removes markers whose records are all gone. A transaction listed as aborted without its marker
         # would make a reader drop the producer's later records while it waits for the marker.
-        keep_marked(self.producers, self.segments)
+        self.producers.forget_marked(dropped_markers)
         for segment in old:
             segment.file.close()
 

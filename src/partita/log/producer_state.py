@@ -316,6 +316,11 @@ class ProducerStates:
         """Drop aborted transactions whose records are all deleted."""
         self.aborted = [entry for entry in self.aborted if entry.last_offset >= log_start_offset]
 
+    def forget_marked(self, marker_offsets: set[int]) -> None:
+        """Drop the aborted transactions that these markers ended."""
+        if marker_offsets:
+            self.aborted = [entry for entry in self.aborted if entry.last_offset not in marker_offsets]
+
     def expire(self, wall_ms: int, expiration_ms: int) -> int:
         """Drop producers without open transaction that were silent for `expiration_ms`; return their number.
 

@@ -7,7 +7,7 @@ again changes nothing. Its changes become durable with the log's first sync. Ups
 
 from __future__ import annotations
 
-from bisect import bisect_right
+from bisect import bisect_left
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -147,12 +147,11 @@ def keep_marked(states: ProducerStates, segments: list[Segment]) -> None:
 
     A reader given such a transaction would wait for its marker and drop the producer's later records.
     """
-    bases = [segment.base_offset for segment in segments]
-    states.aborted = [
-        entry
-        for entry in states.aborted
-        if segments[max(0, bisect_right(bases, entry.last_offset) - 1)].holds(entry.last_offset)
-    ]
+    markers, held = [entry.last_offset for entry in states.aborted], set[int]()
+    for segment in segments if markers else ():
+        first, end = (bisect_left(markers, offset) for offset in (segment.base_offset, segment.next_offset))
+        held.update(segment.held(markers[first:end]))
+    states.aborted = [entry for entry in states.aborted if entry.last_offset in held]
 
 
 def base_offsets(names: list[str], suffix: str) -> list[int]:

@@ -164,10 +164,16 @@ class Segment:
                 return at
         return self.size
 
-    def holds(self, offset: int) -> bool:
-        """Whether a batch covers this offset; compaction leaves holes."""
-        position = self.position_of(offset) if offset >= self.base_offset else self.size
-        return position < self.size and next(self._steps(position))[1] <= offset
+    def held(self, offsets: Sequence[int]) -> Iterator[int]:
+        """Yield those of these ascending offsets that a batch covers; compaction leaves holes."""
+        steps, at, base, last = self._steps(0), -1, 0, -1
+        for offset in offsets:
+            if last < offset and (start := self.index.position_for_offset(offset)) > at:
+                steps = self._steps(start)
+            while last < offset and (step := next(steps, None)) is not None:
+                at, base, last = step[0], step[1], step[1] + step[3]
+            if base <= offset <= last:
+                yield offset
 
     def read(self, position: int, end: int, max_bytes: int, *, at_least_one: bool) -> memoryview:
         """Return whole batches from `position`, at most `max_bytes` and none from `end` on.

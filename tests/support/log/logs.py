@@ -85,5 +85,5 @@ def served(log: PartitionLog, offset: int | None = None, max_bytes: int = 1 << 2
 def install_compacted(log: PartitionLog, plan: CompactionPlan) -> None:
     """Put what a finished plan wrote in the place of what it read, oldest first."""
     for group in plan.groups:
-        log.replace_segments(group.segments, swap_group(log, group))
+        log.replace_segments(group.segments, swap_group(log, group), group.dropped_markers)
     log.cleaned_to(plan.cleaned_to)

@@ -391,7 +391,7 @@ class Upkeep:
             new = await self._loop.run_in_executor(self._in_thread(), compaction.swap_group, kept, group)
             if kept.failure is not None:
                 return False
-            kept.replace_segments(group.segments, new)
+            kept.replace_segments(group.segments, new, group.dropped_markers)
         kept.cleaned_to(plan.cleaned_to)
         return True
 
