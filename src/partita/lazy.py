@@ -10,6 +10,23 @@ from collections.abc import Callable
 from typing import Any, Generic, TypeVar
 
 T_co = TypeVar("T_co", covariant=True)
+EXTRA_OF = {
+    "pyarrow": "arrow",
+    "fastavro": "registry",
+    "google": "registry",
+    "httpx": "registry",
+    "jsonschema": "registry",
+    "opentelemetry": "opentelemetry",
+}
+"""The extra that installs a package that is met at an import, where no option names what it needs."""
+
+
+def advised(error: ModuleNotFoundError) -> ModuleNotFoundError:
+    """Return the error with the command that installs what is missing, if an extra of ours does."""
+    extra = EXTRA_OF.get((error.name or "").partition(".")[0])
+    if extra is None:
+        return error
+    return ModuleNotFoundError(f"{error.msg}; install it with: pip install 'partita[{extra}]'", name=error.name)
 
 
 class Later:
@@ -23,7 +40,10 @@ class Later:
     def __getattr__(self, name: str) -> Any:
         # As `from module import name` does: a name may be a module of a package, and an import that another thread has
         # begun is waited for. Nothing is kept, so a module that a test replaces is replaced here too.
-        return getattr(__import__(self._module, fromlist=(name,)), name)
+        try:
+            return getattr(__import__(self._module, fromlist=(name,)), name)
+        except ModuleNotFoundError as error:
+            raise advised(error) from None
 
     def __reduce__(self) -> tuple[type[Later], tuple[str]]:
         return Later, (self._module,)  # pickle would otherwise ask the module for its methods

@@ -14,8 +14,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from opentelemetry import propagate, trace
-from opentelemetry.trace import Link, Span, SpanKind, Status, StatusCode, TracerProvider
+from partita.lazy import advised
+
+try:
+    from opentelemetry import propagate, trace
+    from opentelemetry.trace import Link, Span, SpanKind, Status, StatusCode, TracerProvider
+except ModuleNotFoundError as error:
+    raise advised(error) from None
 
 from partita.consumer.records import ConsumerRecord
 from partita.producer.batch import NewRecord, RecordMetadata

@@ -42,6 +42,24 @@ def test_a_module_that_is_replaced_is_replaced_here_too(monkeypatch: pytest.Monk
         _ = module.rgb_to_hsv
 
 
+@pytest.mark.parametrize(
+    ("package", "extra", "module", "name"),
+    [
+        ("pyarrow", "arrow", "partita.records.to_arrow", "to_arrow"),
+        ("fastavro", "registry", "partita.registry", "HttpRegistry"),
+        ("opentelemetry", "opentelemetry", "partita.telemetry", "processing"),
+    ],
+)
+def test_a_package_that_is_missing_is_named_with_its_extra(
+    package: str, extra: str, module: str, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for loaded in [loaded for loaded in sys.modules if loaded.startswith((module, f"{package}."))]:
+        monkeypatch.delitem(sys.modules, loaded)
+    monkeypatch.setitem(sys.modules, package, None)
+    with pytest.raises(ModuleNotFoundError, match=rf"{package}.*pip install 'partita\[{extra}\]'$"):
+        getattr(later(module), name)
+
+
 @pytest.mark.usefixtures("unloaded")
 def test_pickling_imports_nothing() -> None:
     """Spark sends functions with the names that they use to its workers."""
