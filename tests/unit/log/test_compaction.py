@@ -72,6 +72,20 @@ def test_every_offset_can_be_read_after_compaction_left_holes() -> None:
         assert [header.last_offset for header, _ in iter_batches(chunk)] == ([39] if offset < 40 else [])
 
 
+def test_a_log_that_compaction_shortened_starts_where_it_did_when_it_is_not_compacted_any_more() -> None:
+    """It began at the first segment left, and sent consumers that stood before it to the end by their reset policy."""
+    storage = MemoryStorage()
+    log = open_log(storage, COMPACT)
+    for i in range(40):
+        write(log, ("a", str(i)))
+    compact(log)
+    assert log.segments[0].base_offset > 0
+    log.close()
+    again = open_log(storage, SMALL)
+    assert (again.log_start_offset, again.report.gaps) == (0, [])
+    assert content(again) == [(39, "a", "39")]
+
+
 def test_the_last_segment_is_left_alone() -> None:
     log = open_log(config=COMPACT)
     write(log, ("a", "1"))

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from partita.log.compaction import plan_compaction, swap_group
+from partita.log.log_config import LogConfig
 from partita.log.partition_log import PartitionLog
 from partita.log.producer_state import Aborted, bytes_of, read_marker
 from partita.log.storage import MemoryStorage
@@ -152,7 +153,8 @@ def test_an_aborted_transaction_whose_marker_is_gone_hides_nothing() -> None:
     assert open_log(storage, COMPACT).producers.aborted == []
 
 
-def test_a_snapshot_of_before_brings_no_aborted_transaction_back() -> None:
+@pytest.mark.parametrize("config", [COMPACT, SMALL], ids=["still compacted", "not compacted any more"])
+def test_a_snapshot_of_before_brings_no_aborted_transaction_back(config: LogConfig) -> None:
     """The process died between the compaction and its next snapshot."""
     storage = MemoryStorage()
     log = open_log(storage, COMPACT)
@@ -165,7 +167,7 @@ def test_a_snapshot_of_before_brings_no_aborted_transaction_back() -> None:
         compact(log, ms)
     log.producers.aborted = known
     log.close()
-    assert open_log(storage, COMPACT).producers.aborted == []
+    assert open_log(storage, config).producers.aborted == []
 
 
 def test_an_aborted_transaction_whose_marker_stays_is_still_told() -> None:
