@@ -555,7 +555,7 @@ class PartitionLog:
         self.segments[-1].file.sync()
         # Producers are rebuilt from the last snapshot at or before the cut; what the dropped batches had taught must be
         # forgotten.
-        _, self.producers = rebuild_states(self.storage, self.directory, self.segments)
+        _, self.producers = rebuild_states(self.storage, self.directory, self.segments, compact=self.config.compact)
         self._move_high_watermark(min(self.high_watermark, end))
 
     def save_state(self) -> None:

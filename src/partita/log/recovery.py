@@ -97,7 +97,7 @@ def recover(
         changed.append(directory)
     if report.files_removed:
         changed.append(directory)
-    state, producers = rebuild_states(storage, directory, segments)
+    state, producers = rebuild_states(storage, directory, segments, compact=config.compact)
     first = segments[0].base_offset
     if first > max(state.log_start_offset, state.cleaned_to) and not config.compact:
         # Retention on a disk too full to record it, or segments removed by hand.
@@ -127,16 +127,18 @@ def _sync_checked(segment: Segment) -> None:
             segment.write_index()
 
 
-def rebuild_states(storage: Storage, directory: str, segments: list[Segment]) -> tuple[PartitionState, ProducerStates]:
-    """Rebuild state and producers from the small files and all later batches."""
+def rebuild_states(
+    storage: Storage, directory: str, segments: list[Segment], *, compact: bool
+) -> tuple[PartitionState, ProducerStates]:
+    """Rebuild state and producers from the small files and all later batches. `compact`: the log is compacted."""
     producers, taken_at = _snapshot(storage, directory, segments[-1].next_offset)
     state = _saved_state(storage, directory)
     if state is None:
         state, taken_at, producers = PartitionState(segments[0].base_offset), 0, ProducerStates()
     state = _replay(segments, taken_at, producers, state)
     producers.forget_before(state.log_start_offset)
-    # Whatever the topic's policy is now: no marker goes before the result of an earlier pass is durable.
-    if state.cleaned_to:
+    # It may have been compacted before its policy was changed, or, if each pass was killed, without a trace in `state`.
+    if compact or state.cleaned_to:
         keep_marked(producers, segments)
     return state, producers
 

@@ -170,6 +170,30 @@ def test_a_snapshot_of_before_brings_no_aborted_transaction_back(config: LogConf
     assert open_log(storage, config).producers.aborted == []
 
 
+def test_passes_that_are_all_killed_bring_no_aborted_transaction_back() -> None:
+    """Each replaced its segments, and none lived to store how far it was."""
+    storage = MemoryStorage()
+    log = open_log(storage, COMPACT)
+    put(log, "a", "aborted")
+    end(log, ABORT)
+    put(log, "b", "committed", sequence=1)
+    end(log)
+    log.close()
+    for ms in (1, 2_000, 4_000):
+        log = open_log(storage, COMPACT, was_clean=False)
+        assert log.state.cleaned_to == 0
+        log.append(pairs(("other", str(ms)), ms=ms), 0, at(ms))
+        plan = plan_compaction(log, at(ms), force=True)
+        assert plan is not None
+        log.flush(at(ms))
+        plan.run()
+        for group in plan.groups:
+            swap_group(log, group)
+    again = open_log(storage, COMPACT, was_clean=False)
+    assert (1, ABORT) not in markers(again)
+    assert again.producers.aborted == []
+
+
 def test_an_aborted_transaction_whose_marker_stays_is_still_told() -> None:
     log = open_log(MemoryStorage(), COMPACT)
     put(log, "a", "aborted")
