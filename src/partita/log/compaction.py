@@ -27,6 +27,7 @@ from partita.now import Now
 from partita.protocol.primitives import Buffer
 from partita.records.batch import Record, iter_records
 from partita.records.builder import assemble, encode_record
+from partita.records.compression import writable
 from partita.records.header import CODEC_MASK, DELETE_HORIZON_BIT, LOG_APPEND_TIME, BatchHeader, read_header
 
 _WRITE_BYTES = 1 << 20
@@ -315,7 +316,7 @@ def _rebuilt(header: BatchHeader, records: list[Record], horizon_ms: int | None)
         )
         for record in records
     )
-    codec = header.codec if records else 0
+    codec = writable(header.codec) if records else 0
     is_stamped = header.timestamp_type == LOG_APPEND_TIME or not records
     return assemble(
         payload,

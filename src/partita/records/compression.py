@@ -59,6 +59,11 @@ def codec_number(name: str) -> int:
     return number
 
 
+def writable(codec: int) -> int:
+    """The codec itself, or gzip, which every client reads, if the package that writes it is not installed."""
+    return GZIP if codec == LZ4 and find_spec("lz4") is None else codec
+
+
 def compress(codec: int, data: Buffer, level: int | None = None) -> Buffer:
     """Compress with the codec of this number; level None is the codec's default."""
     if codec == NONE:

@@ -377,6 +377,8 @@ class Upkeep:
                     log.warning("compaction of %s: %s", kept.directory, error)
                     if isinstance(error, StorageError):
                         self._store.note_error(error)
+            except Exception:  # whatever it is, the other logs are compacted
+                log.exception("compaction of %s failed in an unexpected way", kept.directory)
             finally:
                 kept.is_being_compacted = False
         return count

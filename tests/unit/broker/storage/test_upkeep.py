@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 from functools import partial
 from pathlib import Path
 from struct import pack_into
@@ -22,9 +23,10 @@ from partita.log.partition_log import PartitionLog
 from partita.log.storage import StorageError, StorageFull
 from partita.log.sync_ticket import SyncTicket
 from partita.now import Now
+from partita.records import compression
 from partita.records.checksum import crc32c
 from support.broker.data_plane import data_plane
-from support.log.logs import at, batch, open_log, pairs
+from support.log.logs import at, batch, open_log, pairs, served
 
 
 def garbled(batch: bytes) -> bytes:
@@ -52,6 +54,31 @@ def test_an_unreadable_batch_keeps_only_its_own_log_from_being_compacted(caplog:
         assert good.segments[0].size < size
         assert bad.log_start_offset == 0
         assert "compaction of" in caplog.text
+
+
+@pytest.mark.parametrize("is_missing", [True, False], ids=["no package lz4", "an error of its own"])
+def test_a_batch_in_lz4_keeps_no_other_log_from_being_compacted(
+    is_missing: bool, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A broker without the package takes such batches, and could not write what was left: no log was compacted."""
+    with Broker() as broker:
+
+        def log_of(name: str) -> PartitionLog:
+            return broker.cluster.create_topic(name, 1, 1, {"cleanup.policy": ("compact",)}).partitions[0].log
+
+        packed, good = broker.run(lambda: log_of("packed")), broker.run(lambda: log_of("good"))
+        for value in ("old", "new"):
+            broker.run(partial(packed.append, pairs(("k", value), (value, value), codec=compression.LZ4), 0, at(0)))
+            broker.run(partial(good.append, pairs(("k", value)), 0, at(0)))
+        if is_missing:
+            monkeypatch.setitem(sys.modules, "lz4", None)
+            monkeypatch.delitem(sys.modules, "lz4.frame", raising=False)
+        else:
+            monkeypatch.setattr(compaction, "writable", lambda codec: {compression.NONE: codec}[codec])
+        assert broker.call(broker.running.upkeep.compact_now(force=True)) == 1 + is_missing
+        assert served(good) == [(1, "new")]
+        assert (served(packed) == [(1, "old"), (2, "new"), (3, "new")]) is is_missing
+        assert ("in an unexpected way" in caplog.text) is not is_missing
 
 
 def test_a_swap_that_is_half_done_is_finished_although_the_topic_is_not_compacted_any_more() -> None:
