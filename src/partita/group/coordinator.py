@@ -137,7 +137,6 @@ _IN_CONSUMER_GROUPS: Mapping[type, Callable[[Turn, Token, GroupRequest, Consumer
 _IN_SHARE_GROUPS: Mapping[type, ErrorCode] = {
     JoinGroupRequest: ErrorCode.INCONSISTENT_GROUP_PROTOCOL,
     SyncGroupRequest: ErrorCode.UNKNOWN_MEMBER_ID,
-    LeaveGroupRequest: ErrorCode.UNKNOWN_MEMBER_ID,
     OffsetCommitRequest: ErrorCode.GROUP_ID_NOT_FOUND,
     CommitOffsets: ErrorCode.GROUP_ID_NOT_FOUND,
     OffsetDeleteRequest: ErrorCode.GROUP_ID_NOT_FOUND,
@@ -148,7 +147,6 @@ _IN_SHARE_GROUPS: Mapping[type, ErrorCode] = {
 _IN_STREAMS_GROUPS: Mapping[type, ErrorCode] = {
     JoinGroupRequest: ErrorCode.INCONSISTENT_GROUP_PROTOCOL,
     SyncGroupRequest: ErrorCode.UNKNOWN_MEMBER_ID,
-    LeaveGroupRequest: ErrorCode.UNKNOWN_MEMBER_ID,
     ConsumerGroupHeartbeatRequest: ErrorCode.GROUP_ID_NOT_FOUND,
 }
 """The answers to requests of other protocols to a streams group with members."""

@@ -20,6 +20,7 @@ from partita.protocol.messages.delete_share_group_offsets import (
     DeleteShareGroupOffsetsRequest,
     DeleteShareOffsetsTopic,
 )
+from partita.protocol.messages.leave_group import LeaveGroupRequest, MemberIdentity
 from partita.protocol.messages.offset_commit import OffsetCommitRequest
 from partita.protocol.messages.offset_delete import OffsetDeleteRequest
 from partita.protocol.primitives import Structure
@@ -151,6 +152,8 @@ def test_other_protocols_are_refused_and_nothing_is_converted(world: ShareWorld)
     for message, expected in asked:
         assert code(world.ask(message, 0)) is expected, message
     assert world.ask(OffsetCommitRequest(group_id="g"), 9).topics == []
+    left = world.ask(LeaveGroupRequest(group_id="g", members=[MemberIdentity(member_id="a")]), 5)
+    assert (left.error_code, [each.error_code for each in left.members]) == (0, [ErrorCode.UNKNOWN_MEMBER_ID])
     dead = world.ask(DescribeGroup("g"), 5)
     assert (dead.group_state, dead.error_code) == ("Dead", 0)
     assert code(world.ask(DescribeGroup("g"), 6)) is ErrorCode.GROUP_ID_NOT_FOUND

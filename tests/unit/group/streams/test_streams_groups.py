@@ -10,7 +10,7 @@ from partita.group.state.topology import Status
 from partita.protocol.error_codes import ErrorCode
 from partita.protocol.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
 from partita.protocol.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
-from partita.protocol.messages.leave_group import LeaveGroupRequest
+from partita.protocol.messages.leave_group import LeaveGroupRequest, MemberIdentity
 from partita.protocol.messages.offset_commit import (
     OffsetCommitRequest,
     OffsetCommitRequestPartition,
@@ -289,6 +289,8 @@ def test_other_protocols_are_refused_and_an_empty_group_becomes_classic() -> Non
         == ErrorCode.UNKNOWN_MEMBER_ID
     )
     assert world.ask(LeaveGroupRequest(group_id="g", member_id="m"), 2).error_code == ErrorCode.UNKNOWN_MEMBER_ID
+    left = world.ask(LeaveGroupRequest(group_id="g", members=[MemberIdentity(member_id="a")]), 3)
+    assert (left.error_code, [each.error_code for each in left.members]) == (0, [ErrorCode.UNKNOWN_MEMBER_ID])
     assert world.ask(consumer).error_code == ErrorCode.GROUP_ID_NOT_FOUND
     assert world.ask(share).error_code == ErrorCode.GROUP_ID_NOT_FOUND
     assert world.ask(DeleteGroup("g")).error_code == ErrorCode.NON_EMPTY_GROUP
