@@ -99,6 +99,11 @@ def check_filter(components: Sequence[Component]) -> None:
             raise UnknownEntityType(f"Unsupported entity type {component.kind}")
         if component.match not in (EXACT, DEFAULT, SPECIFIED):
             raise ValueError(f"Unknown match type {component.match}")
+        if component.match == EXACT and component.name is None:
+            raise ValueError("Request specified MATCH_TYPE_EXACT, but set match string to null.")
+        if component.match != EXACT and component.name is not None:
+            match = "DEFAULT" if component.match == DEFAULT else "SPECIFIED"
+            raise ValueError(f"Request specified MATCH_TYPE_{match}, but also specified a match string.")
         seen.add(component.kind)
     if IP in seen and len(seen) > 1:
         raise ValueError(

@@ -14,17 +14,21 @@ from partita.protocol.messages.describe_cluster import (
 
 API = Served(DescribeClusterRequest)
 
-BROKERS = 1
+BROKERS, CONTROLLERS = 1, 2
 
 
 def handle(ctx: RequestContext, request: DescribeClusterRequest) -> DescribeClusterResponse:
     """Endpoint type 1 means brokers; controllers have no listener of their own here."""
-    if request.endpoint_type != BROKERS:
+    if request.endpoint_type == CONTROLLERS:
         return DescribeClusterResponse(
             error_code=ErrorCode.MISMATCHED_ENDPOINT_TYPE,
-            error_message=f"The request was sent to an endpoint of type BROKER, but we wanted an endpoint of type "
-            f"{'CONTROLLER' if request.endpoint_type == 2 else 'UNKNOWN'}",
-            endpoint_type=request.endpoint_type,
+            error_message="The request was sent to an endpoint of type BROKER, but we wanted an endpoint of type "
+            "CONTROLLER",
+        )
+    if request.endpoint_type != BROKERS:
+        return DescribeClusterResponse(
+            error_code=ErrorCode.UNSUPPORTED_ENDPOINT_TYPE,
+            error_message=f"Unsupported endpoint type {request.endpoint_type}",
         )
     rack = ctx.config.get("broker.rack")
     controller = ctx.cluster.controller

@@ -216,6 +216,6 @@ def _not_back(state: ShareState, start_offset: int, completed: int) -> tuple[int
 def _negative_epoch(request: StateRequest) -> str | None:
     if isinstance(request, Read | Write) and request.leader_epoch < 0:
         return f"leader epoch {request.leader_epoch}"
-    if isinstance(request, Write) and request.state_epoch < 0:
+    if isinstance(request, Initialize | Write) and request.state_epoch < 0:
         return f"state epoch {request.state_epoch}"
     return None

@@ -99,6 +99,9 @@ def test_quotas_are_set_and_found(raw: Raw, version: int) -> None:
     [
         ([("team", 0, "x")], 35, "Unsupported entity type team"),
         ([("user", 7, "x")], 42, "Unknown match type 7"),
+        ([("user", 0, None)], 42, "Request specified MATCH_TYPE_EXACT, but set match string to null."),
+        ([("user", 1, "x")], 42, "Request specified MATCH_TYPE_DEFAULT, but also specified a match string."),
+        ([("ip", 0, "x"), ("user", 2, "")], 42, "Request specified MATCH_TYPE_SPECIFIED, but also specified a match"),
         ([("user", 0, "x"), ("user", 1, None)], 42, "Entity type user cannot appear more than once in the filter."),
         ([("", 0, "x")], 42, "Invalid empty entity type."),
         ([("ip", 2, None), ("user", 2, None)], 42, "Invalid entity filter component combination"),

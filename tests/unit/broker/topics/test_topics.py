@@ -373,8 +373,9 @@ def test_describe_cluster_names_brokers_and_no_controllers(raw: Raw) -> None:
     answer = raw.ask(DescribeClusterRequest(), 2)
     assert (answer.error_code, answer.controller_id, len(answer.brokers)) == (0, 1, 1)
     assert answer.cluster_id
-    refused = raw.ask(DescribeClusterRequest(endpoint_type=2), 1)
-    assert refused.error_code == ErrorCode.MISMATCHED_ENDPOINT_TYPE
+    for wanted, code in ((2, ErrorCode.MISMATCHED_ENDPOINT_TYPE), (3, ErrorCode.UNSUPPORTED_ENDPOINT_TYPE)):
+        refused = raw.ask(DescribeClusterRequest(endpoint_type=wanted), 1)
+        assert (refused.error_code, refused.endpoint_type) == (code, 1)
 
 
 def test_api_versions_lists_what_is_served_and_checks_the_clients_name(raw: Raw) -> None:

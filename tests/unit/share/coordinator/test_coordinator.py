@@ -55,7 +55,9 @@ def test_at_the_same_start_offset_the_greater_count_stands(shard: Shard) -> None
 
 
 @pytest.mark.case("SG-G04", "SG-G05")
-@pytest.mark.parametrize("request_", [Read(KEY, -1), Write(KEY, -1, 0, 10), Write(KEY, 3, -1, 10)])
+@pytest.mark.parametrize(
+    "request_", [Read(KEY, -1), Write(KEY, -1, 0, 10), Write(KEY, 3, -1, 10), Initialize(KEY, -1, 0)]
+)
 def test_a_negative_epoch_is_refused(shard: Shard, request_: StateRequest) -> None:
     assert shard.ask(request_).code is ErrorCode.INVALID_REQUEST
 
