@@ -116,7 +116,8 @@ class Notes:
             self._file = None
 
     def _add(self, note: dict[str, Any]) -> None:
-        note.setdefault("wall_ms", self._clock.now().wall_ms)
+        if "wall_ms" not in note:
+            note["wall_ms"] = self._clock.now().wall_ms
         note["seq"] = self._next_seq
         self._next_seq += 1
         self._kept.append(note)

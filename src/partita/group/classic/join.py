@@ -324,11 +324,11 @@ def REJOIN(turn: Turn, join: Join) -> None:
     """
     group, member = join.group, join.member
     assert member is not None
-    cause = rejoin_cause(group, member, join.protocols, join.wire.reason or "")
+    cause = None if group.state is PREPARING else rejoin_cause(group, member, join.protocols, join.wire.reason or "")
     # The client has sent its join again: the older request can only be a lost one, and must still be answered.
     supersede_join(turn, group, member)
     group.update_member(member, join.protocols, join.rebalance_timeout_ms, join.wire.session_timeout_ms)
-    if group.state is PREPARING:
+    if cause is None:
         turn.park_join(group, member, join.waiter)
         rebalance.complete_if_all_joined(turn, group)
         return

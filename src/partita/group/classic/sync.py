@@ -124,9 +124,10 @@ def ASSIGN(turn: Turn, sync: Sync) -> None:
 
 def HAND_OUT(turn: Turn, sync: Sync) -> None:
     """Repeat the stored assignment. Assignments a leader sends now are ignored; no session restarts."""
+    member = sync.member
     rebalance.became_synced(sync.group, sync.member_id)
-    sync.member.synced_ms = turn.now.wall_ms
-    turn.out.answer(sync.token, answers.synced(sync.group, sync.member))
+    member.synced_ms = turn.now.wall_ms
+    turn.out.answer(sync.token, answers.synced(sync.group, member))
 
 
 Action = Callable[[Turn, Sync], None]
