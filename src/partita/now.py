@@ -20,3 +20,8 @@ class Clock(Protocol):
 
     def now(self) -> Now:
         """This instant."""
+        ...
+
+    def mono_ms(self) -> int:
+        """`now().mono_ms`, for hot paths."""
+        ...

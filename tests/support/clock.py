@@ -15,6 +15,10 @@ class ManualClock:
         """The instant the clock was set to."""
         return self._now
 
+    def mono_ms(self) -> int:
+        """`now().mono_ms`."""
+        return self._now.mono_ms
+
     def advance(self, ms: int) -> Now:
         """Move both clocks forward by `ms` (>= 0)."""
         if ms < 0:

@@ -259,8 +259,9 @@ class ConsumerCore(ClientCore):
         looked_up = self.lookups.topics
         self.metadata.want_topics(topics | looked_up if topics is not None and looked_up else topics)
         joined = self.member.joined_generation
-        if self._seen_generation is not joined and self._seen_generation != joined:
-            self.commits.restart_timer(now)
+        if self._seen_generation is not joined:
+            if self._seen_generation != joined:
+                self.commits.restart_timer(now)
             self._seen_generation = joined
 
     def _note_missing_topics(self) -> None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
+from functools import cache
 
 from partita.protocol.error_codes import ErrorCode
 
@@ -160,6 +161,7 @@ REACTIONS: Mapping[str, Row] = {
 # fmt: on
 
 
+@cache
 def reaction(request: str, number: int) -> Reaction:
     """Return the reaction to the code with this number; a number this release does not know counts as a final code."""
     row, code = REACTIONS[request], ErrorCode(number)

@@ -18,10 +18,15 @@ COORDINATOR_FROM = 2**31 - 1
 """Kafka's node id of the connection to a coordinator is this minus the broker's."""
 
 _TRAFFIC = (
-    ("request", (*avg_max("request-size", "size of a request in bytes"), *counted("request", "requests sent"))),
-    ("outgoing-byte", meter("outgoing-byte", "bytes sent")),
-    ("response", counted("response", "answers received")),
-    ("incoming-byte", meter("incoming-byte", "bytes received")),
+    (
+        "request",
+        (
+            *avg_max("request-size", "size of a request in bytes"),
+            *counted("request", "requests sent"),
+            *meter("outgoing-byte", "bytes sent"),
+        ),
+    ),
+    ("response", (*counted("response", "answers received"), *meter("incoming-byte", "bytes received"))),
 )
 _LATENCY = ("request-latency", avg_max("request-latency", "time until an answer in ms"))
 _CONNECTIONS = (
@@ -61,14 +66,12 @@ class Traffic:
         """A request of this many bytes left."""
         for sensors in self._sensors:
             sensors["request"].record(size, now_ms)
-            sensors["outgoing-byte"].record(size, now_ms)
         self._network.count("network-io", now_ms)
 
     def answered(self, size: int, latency_ms: float, now_ms: float) -> None:
         """An answer of this many bytes came, so long after its request."""
         for sensors in self._sensors:
-            sensors["response"].record(1, now_ms)
-            sensors["incoming-byte"].record(size, now_ms)
+            sensors["response"].record(size, now_ms)
         for latency in self._latency:
             latency.record(latency_ms, now_ms)
         self._network.count("network-io", now_ms)

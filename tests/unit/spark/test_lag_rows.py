@@ -7,25 +7,20 @@ from typing import Any
 import pytest
 
 from partita import Admin, Broker, Producer
-from partita.now import Now
 from partita.spark.reading.lag_rows import lag_batch
 from partita.spark.reading.tables import read_schema
 from partita.spark.settings.table import VIEWS
 from partita.spark.spark_api import arrow_schema
+from support.clock import ManualClock
 
 AT_MS = 1_700_000_000_000
-
-
-class At:
-    """A clock that stands 90 seconds after the first record."""
-
-    def now(self) -> Now:
-        return Now(0, AT_MS + 90_000)
+LATER = ManualClock(wall_ms=AT_MS + 90_000)
+"""90 seconds after the first record."""
 
 
 def lag(broker: Broker, group: str | None = None) -> list[dict[str, Any]]:
     client = {"bootstrap.servers": broker.bootstrap, "default.api.timeout.ms": "2000"}
-    rows: list[dict[str, Any]] = lag_batch(client, group, At(), arrow_schema(read_schema(VIEWS["lag"]))).to_pylist()
+    rows: list[dict[str, Any]] = lag_batch(client, group, LATER, arrow_schema(read_schema(VIEWS["lag"]))).to_pylist()
     return rows
 
 

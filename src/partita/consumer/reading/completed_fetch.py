@@ -13,7 +13,7 @@ from partita.errors import KafkaError
 from partita.offsets.topic_partition import TopicPartition
 from partita.records.batch import InvalidBatch, Record
 from partita.records.fetched_batches import FetchedBatches, FetchedRecords
-from partita.records.header import cut, read_header
+from partita.records.header import MAGIC_AT, cut, end_of_entry, read_header
 
 
 class CompletedFetch:
@@ -104,18 +104,16 @@ def no_progress(size: int) -> str:
 
 def end_of_data(fetch: CompletedFetch) -> tuple[int, int]:
     """The offset behind the last whole batch and its leader epoch, from the headers alone."""
-    end, epoch = fetch.next_offset, -1
-    last = None
+    data, last, pos = fetch.data, 0, 0
     # Batches are found one behind the other; only the last one says where the data ends.
-    for magic, entry in cut(fetch.data):
-        last = (magic, entry)
-    if last is None:
-        return end, epoch
-    magic, entry = last
-    if magic < 2:
-        return max(end, int.from_bytes(entry[:8], "big", signed=True) + 1), -1
-    header = read_header(entry)
-    return max(end, header.last_offset + 1), header.partition_leader_epoch
+    while (following := end_of_entry(data, pos)) > pos:
+        last, pos = pos, following
+    if not pos:
+        return fetch.next_offset, -1
+    if data[last + MAGIC_AT] < 2:
+        return max(fetch.next_offset, int.from_bytes(data[last : last + 8], "big", signed=True) + 1), -1
+    header = read_header(data, last)
+    return max(fetch.next_offset, header.next_offset), header.partition_leader_epoch
 
 
 def end_of_batch(fetch: CompletedFetch | None, offset: int) -> int:

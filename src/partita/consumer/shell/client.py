@@ -93,7 +93,7 @@ class AsyncConsumer(ConsumerCalls[K, V]):
         deadline_ms = driver.deadline_ms(timeout)
         # Until all are there they are in hand, as a loop's records are: no commit covers what is not given out yet.
         while delivery.in_hand.count_deliverable() < num_messages:
-            left_ms = deadline_ms - driver.now().mono_ms
+            left_ms = deadline_ms - driver.mono_ms()
             await delivery.poll(max(0, left_ms) / 1000, delivery.take_in_hand)
             if left_ms <= 0:
                 break
@@ -168,11 +168,11 @@ class AsyncConsumer(ConsumerCalls[K, V]):
             with driver.io.lock:
                 self._delivery.in_hand.pass_committed(wanted)
                 operation = self._core.commits.commit(commits.Kind.SYNC, wanted)
-            started_ms = driver.now().mono_ms
+            started_ms = driver.mono_ms()
             try:
                 await driver.result(operation, deadline_ms, "the commit", self._core.commits.cancel)
             finally:
-                driver.metrics.took("commit-sync", driver.now().mono_ms - started_ms)
+                driver.metrics.took("commit-sync", driver.mono_ms() - started_ms)
             if not operation.value:  # nothing was sent behind which the earlier commits would have been answered
                 sent = self._core.commits.async_sent
                 await driver.until(lambda: self._core.commits.async_done >= sent, deadline_ms)
@@ -188,13 +188,13 @@ class AsyncConsumer(ConsumerCalls[K, V]):
             wanted = arguments.partitions(partitions, "committed")
             if not wanted:
                 return {}
-            started_ms = self._driver.now().mono_ms
+            started_ms = self._driver.mono_ms()
             with self._driver.io.lock:
                 operation = self._core.committed.ask(wanted)
             found: dict[TopicPartition, OffsetAndMetadata | None] = await self._driver.result(
                 operation, deadline_ms, "fetching committed offsets", self._core.committed.cancel
             )
-            self._driver.metrics.took("committed", self._driver.now().mono_ms - started_ms)
+            self._driver.metrics.took("committed", self._driver.mono_ms() - started_ms)
             return found
 
     async def seek_to_committed(
@@ -235,7 +235,7 @@ class AsyncConsumer(ConsumerCalls[K, V]):
                 if error is not None:
                     raise self._driver.named(error)
                 driver.check()
-                left_ms = deadline_ms - driver.now().mono_ms
+                left_ms = deadline_ms - driver.mono_ms()
                 if left_ms <= 0:
                     with driver.io.lock:
                         absence = self._core.metadata.absence_of(tp)

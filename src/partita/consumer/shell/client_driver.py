@@ -66,8 +66,8 @@ class ClientDriver(Generic[C]):
         self.core = core
         self.waiter = waiter
         self.clock = clock or SystemClock()
-        self.mono_ms: Callable[[], int] = getattr(self.clock, "mono_ms", lambda: self.clock.now().mono_ms)
-        """The monotonic clock alone, for work on every record."""
+        self.mono_ms = self.clock.mono_ms
+        """The monotonic clock alone."""
         self.io = make_io(core, client_config(config), self.clock)
         self.on_note: Callable[[Note], Any] | None = None
         self.is_closed = False
@@ -181,7 +181,7 @@ class ClientDriver(Generic[C]):
     def step(self) -> None:
         """Let the core act on changes."""
         with self.io.lock:
-            self._stepped_ms = self.now().mono_ms
+            self._stepped_ms = self.mono_ms()
             self.io.step()
 
     def mark_stale(self) -> None:
@@ -190,14 +190,14 @@ class ClientDriver(Generic[C]):
 
     def step_if_stale(self) -> None:
         """Let the core act unless it did so less than 10 ms ago."""
-        if self.now().mono_ms - self._stepped_ms >= _STEP_AT_LEAST_MS or self.core.events:
+        if self.mono_ms() - self._stepped_ms >= _STEP_AT_LEAST_MS or self.core.events:
             self.step()
 
     def deadline_ms(self, timeout: float | None) -> int:
         """When a call that may take `timeout` seconds has to end; None stands for default_api_timeout_ms."""
         if timeout is None:
-            return self.now().mono_ms + int(self.config.values["default_api_timeout_ms"])
-        return self.now().mono_ms + milliseconds(timeout)
+            return self.mono_ms() + int(self.config.values["default_api_timeout_ms"])
+        return self.mono_ms() + milliseconds(timeout)
 
     async def until(self, is_done: Callable[[], bool], deadline_ms: int) -> bool:
         """Wait until `is_done`; false at the deadline. Outages are logged meanwhile, not by the next poll."""
@@ -216,7 +216,7 @@ class ClientDriver(Generic[C]):
             for note in outages:
                 self.take_note(note)
             self.check()
-            left_ms = deadline_ms - self.now().mono_ms
+            left_ms = deadline_ms - self.mono_ms()
             if left_ms <= 0:
                 return False
             await self.waiter.wait(self.io, seen, left_ms / 1000)

@@ -75,7 +75,7 @@ async def close_consumer(driver: ConsumerDriver, delivery: Delivery, timeout: fl
     with driver.owned(exclusive=True):
         held_back: list[BaseException] = []
         request_timeout_ms: int = driver.config.request_timeout_ms
-        deadline_ms = driver.now().mono_ms + min(timeout_ms, request_timeout_ms)
+        deadline_ms = driver.mono_ms() + min(timeout_ms, request_timeout_ms)
         patience = _Patience(driver, deadline_ms)
         driver.ignore_wakeups()
         has_left = False
@@ -88,8 +88,8 @@ async def close_consumer(driver: ConsumerDriver, delivery: Delivery, timeout: fl
             ending = _end_sessions(driver)
             await patience.until(lambda: not driver.io.in_flight & leaving)
             has_left = True
-            if deadline_ms > driver.now().mono_ms:
-                patience_ms = min(deadline_ms, driver.now().mono_ms + _SESSIONS_MS)
+            if deadline_ms > driver.mono_ms():
+                patience_ms = min(deadline_ms, driver.mono_ms() + _SESSIONS_MS)
                 await driver.until(lambda: not driver.io.in_flight & ending, patience_ms)
             await driver.dispatch()
         except (Exception, WakeupError) as error:
@@ -113,7 +113,7 @@ class _Patience:
     def __init__(self, driver: ConsumerDriver, deadline_ms: int) -> None:
         self._driver = driver
         self._deadline_ms = deadline_ms
-        self._alive_ms = driver.now().mono_ms
+        self._alive_ms = driver.mono_ms()
 
     async def until(self, is_done: Callable[[], bool]) -> bool:
         """Wait until something is the case; false when there is no more patience, at once if it has run out before."""
@@ -123,9 +123,9 @@ class _Patience:
                 self._alive_ms = max(self._alive_ms, driver.io.answered_ms)
             patience_ms = _OUTAGE_PATIENCE_MS if core.outage.is_on else _PATIENCE_MS
             until_ms = min(self._deadline_ms, self._alive_ms + patience_ms)
-            if await driver.until(is_done, min(until_ms, driver.now().mono_ms + _LOOK_AGAIN_MS)):
+            if await driver.until(is_done, min(until_ms, driver.mono_ms() + _LOOK_AGAIN_MS)):
                 return True
-            if driver.now().mono_ms >= until_ms:
+            if driver.mono_ms() >= until_ms:
                 return False
 
 

@@ -53,6 +53,7 @@ from partita.consumer.shell.driver import ConsumerDriver
 from partita.consumer.shell.nothing_came import why_nothing_came
 from partita.consumer.shell.records_in_hand import RecordsInHand
 from partita.consumer.shell.waiting import AsyncWaiter
+from partita.consumer.subscription import SubscriptionType
 from partita.lazy import later
 from partita.offsets.topic_partition import OffsetAndMetadata, TopicPartition
 from partita.records.batch import Record
@@ -153,7 +154,7 @@ class Delivery:
         # Two polls at once would share positions, and neither would know what the other took.
         with driver.owned(exclusive=True):
             deadline_ms = driver.deadline_ms(timeout)
-            if core.subscription.type.value == "none":
+            if core.subscription.type is SubscriptionType.NONE:
                 raise IllegalStateError("nothing is subscribed or assigned; call subscribe() or assign() first")
             # A callback of a rebalance that is still running decides what is assigned: polling around it would read
             # what it is about to give up.
@@ -216,7 +217,7 @@ class Delivery:
                     found = ended()
                 if found is not None:
                     return found
-            left_ms = deadline_ms - driver.now().mono_ms
+            left_ms = deadline_ms - driver.mono_ms()
             if left_ms <= 0:
                 self._tell_why_nothing_came()
                 return None
@@ -587,7 +588,7 @@ class _Outage:
 
     def failed(self) -> None:
         """Wait longer after each failure, from retry.backoff.ms to retry.backoff.max.ms."""
-        self._until_ms = self._driver.now().mono_ms + self._backoff.after(self._failures)
+        self._until_ms = self._driver.mono_ms() + self._backoff.after(self._failures)
         self._failures += 1
 
     def is_over(self) -> None:
@@ -596,4 +597,4 @@ class _Outage:
 
     def pause_ms(self) -> int:
         """Remaining time to wait; 0: not at all."""
-        return max(0, self._until_ms - self._driver.now().mono_ms) if self._failures else 0
+        return max(0, self._until_ms - self._driver.mono_ms()) if self._failures else 0

@@ -83,7 +83,7 @@ class ConsumerDriver(ClientDriver[ConsumerCore]):
 
     async def _rebalance_callback(self, event: Assigned | Revoked | Lost) -> None:
         error: BaseException | None = None
-        started_ms = self.now().mono_ms
+        started_ms = self.mono_ms()
         try:
             if self._called is not event:
                 await self.call_listener(event)
@@ -97,7 +97,7 @@ class ConsumerDriver(ClientDriver[ConsumerCore]):
             is_told = isinstance(error, Exception)
             self.core.callback_done(error if is_told else None, self.now())
             self.step()
-        self.metrics.rebalance_callback(event, self.now().mono_ms - started_ms)
+        self.metrics.rebalance_callback(event, self.mono_ms() - started_ms)
         if error is not None and not isinstance(error, Exception):
             raise error
 

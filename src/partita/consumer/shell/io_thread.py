@@ -178,7 +178,7 @@ class IoThread:
         if self._ending is not None:
             return
         if self._network is not None:
-            self._network.count("select", self.clock.now().mono_ms)
+            self._network.count("select", self.clock.mono_ms())
         try:
             with self.lock:
                 now = self.clock.now()
@@ -205,7 +205,7 @@ class IoThread:
                 return
             self._timer.cancel()
         self._armed_ms = due_ms
-        wait_ms = max(0, due_ms - self.clock.now().mono_ms)
+        wait_ms = max(0, due_ms - self.clock.mono_ms())
         assert self._loop is not None, "timers are armed by the thread"
         self._timer = self._loop.call_later(wait_ms / 1000, self._turn)
 
@@ -249,7 +249,7 @@ class IoThread:
     def _post(self, connection: Connection, request: Request) -> None:
         try:
             request.version = connection.version_for(request.message, request.max_version)
-            request.sent_at_ms = self.clock.now().mono_ms
+            request.sent_at_ms = self.clock.mono_ms()
             future = connection.post(request.message, request.version, timeout_ms=request.timeout_ms)
         except Disconnected:
             self._lost(request)

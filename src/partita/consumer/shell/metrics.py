@@ -89,7 +89,7 @@ class ConsumerMetrics:
     """Filled by the shell; `snapshot` adds the core's current state."""
 
     def __init__(self, config: ConsumerConfig, clock: Clock, core: ConsumerCore) -> None:
-        self._clock = clock
+        self._mono_ms = clock.mono_ms
         self._core = core
         self._client_id = config.client_id
         self._metrics = Metrics(config.values["metrics_sample_window_ms"], config.values["metrics_num_samples"])
@@ -113,7 +113,7 @@ class ConsumerMetrics:
 
     def record(self, sensor: str, value: float) -> None:
         """Add one value to the sensor of this key."""
-        self._sensors[sensor].record(value, self._clock.now().mono_ms)
+        self._sensors[sensor].record(value, self._mono_ms())
 
     # What happens
 
@@ -126,7 +126,7 @@ class ConsumerMetrics:
             self._fetched(response)
 
     def _fetched(self, response: FetchResponse) -> None:
-        total, now_ms = 0, self._clock.now().mono_ms
+        total, now_ms = 0, self._mono_ms()
         for topic in response.responses:
             size = sum(len(p.records) for p in topic.partitions if p.records)
             total += size
@@ -138,7 +138,7 @@ class ConsumerMetrics:
 
     def poll_started(self) -> None:
         """The application called poll."""
-        now = self._clock.now().mono_ms
+        now = self._mono_ms()
         if self._poll_started_ms >= 0:
             self.record("time-between-poll", now - self._poll_started_ms)
         if self._poll_ended_ms >= 0 and now > self._poll_started_ms >= 0:
@@ -148,11 +148,11 @@ class ConsumerMetrics:
 
     def poll_ended(self) -> None:
         """The poll returned."""
-        self._poll_ended_ms = self._clock.now().mono_ms
+        self._poll_ended_ms = self._mono_ms()
 
     def consumed(self, total: int, by_topic: Mapping[str, int]) -> None:
         """Records handed out, and as far as known of which topics."""
-        now_ms = self._clock.now().mono_ms
+        now_ms = self._mono_ms()
         self.record("records", total)
         for topic, count in by_topic.items():
             self._metrics.sensor("records", FETCH, _RECORDS, topic=topic).record(count, now_ms)
@@ -197,12 +197,12 @@ class ConsumerMetrics:
     def snapshot(self) -> dict[str, float]:
         """Every metric by name; those of nodes, topics and partitions carry their tags in braces."""
         self._follow_assignment()
-        return by_text(self._metrics.read(self._clock.now().mono_ms))
+        return by_text(self._metrics.read(self._mono_ms()))
 
     def prometheus(self) -> str:
         """The snapshot in Prometheus' text format."""
         self._follow_assignment()
-        return prometheus(self._metrics, DOMAIN, self._clock.now().mono_ms, client_id=self._client_id)
+        return prometheus(self._metrics, DOMAIN, self._mono_ms(), client_id=self._client_id)
 
     def _follow_assignment(self) -> None:
         """Let exactly the partitions that are held have metrics."""
@@ -242,11 +242,11 @@ class ConsumerMetrics:
         return -1 if state is None or state.preferred_replica is None else state.preferred_replica
 
     def _poll_age(self) -> float:
-        return NEVER if self._poll_started_ms < 0 else (self._clock.now().mono_ms - self._poll_started_ms) / 1000
+        return NEVER if self._poll_started_ms < 0 else (self._mono_ms() - self._poll_started_ms) / 1000
 
     def _age(self, sensor: str) -> float:
         last_ms = self._sensors[sensor].last_ms
-        return NEVER if last_ms < 0 else (self._clock.now().mono_ms - last_ms) / 1000
+        return NEVER if last_ms < 0 else (self._mono_ms() - last_ms) / 1000
 
 
 def _or_nan(value: int | None) -> float:

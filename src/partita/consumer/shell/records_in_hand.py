@@ -143,7 +143,7 @@ class RecordsInHand:
 
     def polled(self) -> None:
         """A poll has ended: the next one is due after a second, or when something happens."""
-        self._polled_ms = self._driver.now().mono_ms
+        self._polled_ms = self._driver.mono_ms()
         self._polled_at = self._driver.io.activity
 
     def begin_poll(self) -> None:

@@ -31,7 +31,7 @@ async def close_share_consumer(driver: ClientDriver[ShareCore], acknowledging: A
     core, thread = driver.core, None
     with driver.owned(exclusive=True):
         patience_ms = _OUTAGE_PATIENCE_MS if core.outage.is_on else timeout_ms
-        deadline_ms = driver.now().mono_ms + min(patience_ms, timeout_ms, driver.config.request_timeout_ms)
+        deadline_ms = driver.mono_ms() + min(patience_ms, timeout_ms, driver.config.request_timeout_ms)
         driver.ignore_wakeups()
         try:
             with driver.io.lock:

@@ -127,7 +127,7 @@ class ShareDelivery:
                 return made
             await driver.dispatch()
             driver.check()
-            left_ms = deadline_ms - driver.now().mono_ms
+            left_ms = deadline_ms - driver.mono_ms()
             if left_ms <= 0:
                 return None
             if not holds:

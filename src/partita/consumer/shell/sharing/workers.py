@@ -125,7 +125,7 @@ class Pool:
 
     def _look_again_s(self) -> float:
         due = [until for until in self._running.values() if until]
-        left_ms = min(due, default=1 << 40) - self._driver.now().mono_ms
+        left_ms = min(due, default=1 << 40) - self._driver.mono_ms()
         return max(0.0, min(LOOK_S, left_ms / 1000))
 
     def _release_overdue(self, now_ms: int) -> None:
