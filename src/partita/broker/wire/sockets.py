@@ -69,6 +69,8 @@ class Sockets:
         self._handshakes_left = 0
         self._listeners: dict[int, socket.socket] = {}
         self._left_over: list[tuple[int, int]] = []
+        self._takers: dict[int, None] = {}
+        """Descriptors of peers that take more of what is unsent, in the order of their turns."""
         self.gathered: list[tuple[SocketTransport, Buffer]] | None = None
         """Small writes of this round, sent at its end: a process that holds many of the peers wakes up once."""
         # An epoll inside the loop's own: it is readable when any socket in it is, and costs the loop one event.
@@ -140,8 +142,23 @@ class Sockets:
                 self._left_over = self._serve(ready, end)
             finally:
                 self.send_gathered()
-            if time.perf_counter() >= end:
+            if self._send_rests(end):
                 return
+
+    def _send_rests(self, end: float) -> bool:
+        """Send portions of large answers, one at least, until `end`; return whether that time is over.
+
+        After the requests of the round: hundreds of peers that take 1 MB each would hold them up for seconds.
+        """
+        while self._takers:
+            fd = next(iter(self._takers))
+            del self._takers[fd]
+            transport = self.transports.get(fd)
+            if transport is not None:
+                transport.on_ready(WRITABLE)
+            if time.perf_counter() >= end:
+                return True
+        return time.perf_counter() >= end
 
     def _serve(self, ready: list[tuple[int, int]], end: float) -> list[tuple[int, int]]:
         """Serve ready sockets; return those left when the time is over. They are served first the next time."""
@@ -149,7 +166,10 @@ class Sockets:
         for place, (fd, events) in enumerate(ready, 1):
             transport = transports.get(fd)
             if transport is not None:
-                transport.on_ready(events)
+                if events & WRITABLE:
+                    self._takers[fd] = None
+                if events & ~WRITABLE:
+                    transport.on_ready(events & ~WRITABLE)
             elif fd in self._listeners:
                 self._accept(fd)
             if clock() >= end:

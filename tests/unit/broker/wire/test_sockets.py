@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import socket
+from contextlib import ExitStack
+from types import SimpleNamespace
 
 import pytest
 
@@ -81,6 +83,48 @@ def test_a_large_answer_leaves_in_portions_between_those_of_others(monkeypatch: 
     monkeypatch.setattr(sockets.SocketTransport, "start", start)
     assert asyncio.run(answers("slsc", "lsc")) == [b"<0>" + LARGE + b"<2>", LARGE + b"<1>"]
     assert max(portions) == 30_000
+
+
+def test_those_who_take_large_answers_hold_up_no_request(monkeypatch: pytest.MonkeyPatch) -> None:
+    """300 peers that asked for 50 MB and read nothing held each request of others up for seconds."""
+    monkeypatch.setattr(sockets, "SENT_AT_ONCE_BYTES", 1_000)
+    seen: list[str] = []
+
+    def noted(name: str) -> None:
+        work = getattr(sockets.SocketTransport, name)
+
+        def note(self: sockets.SocketTransport) -> None:
+            seen.append(name)
+            work(self)
+
+        monkeypatch.setattr(sockets.SocketTransport, name, note)
+
+    async def scene() -> None:
+        with socket.create_server(("127.0.0.1", 0), backlog=10) as bound, ExitStack() as peers:
+
+            def ask(text: bytes) -> None:
+                peers.enter_context(socket.create_connection(bound.getsockname())).sendall(text)
+
+            served = sockets.Sockets(asyncio.get_running_loop(), Speaker)
+            served.listen(bound, 10)
+            for _ in range(9):
+                ask(b"l")
+            while seen.count("_receive") < 9:
+                served._on_ready()
+            ask(b"s")
+            # From here on each portion takes all the time of a round.
+            monkeypatch.setattr(sockets, "time", SimpleNamespace(perf_counter=lambda: seen.count("_send_rest")))
+            seen.clear()
+            while "_receive" not in seen:
+                served._on_ready()
+            served.close()
+            for transport in tuple(served.transports.values()):
+                transport.abort()
+
+    noted("_receive")
+    noted("_send_rest")
+    asyncio.run(scene())
+    assert 1 <= seen.count("_send_rest") <= 2
 
 
 class Refusing(Speaker):
