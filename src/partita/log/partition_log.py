@@ -316,7 +316,7 @@ class PartitionLog:
 
         `partita.log.timestamp_search.first_in` searches them; for large batches outside the shell's loop.
         """
-        return batches_from(tuple(self.segments), timestamp, self.log_start_offset)
+        return batches_from(self.segments, timestamp, self.log_start_offset)
 
     @property
     def largest_timestamp(self) -> int:

@@ -31,16 +31,24 @@ class TimestampOffset:
 
 
 def batches_from(segments: Sequence[Segment], timestamp: int, log_start_offset: int) -> Iterator[memoryview]:
-    """Yield the batches that may, by their headers, hold a record not older than `timestamp`, by offset."""
+    """Yield the batches that may, by their headers, hold a record not older than `timestamp`, by offset.
+
+    Between two of them, `segments` may change: compaction replaces some, and retention removes some.
+    """
+    offset = log_start_offset
+    while (batch := _next_from(segments, timestamp, offset)) is not None:
+        yield batch
+        offset = read_header(batch).next_offset
+
+
+def _next_from(segments: Sequence[Segment], timestamp: int, offset: int) -> memoryview | None:
     for segment in segments:
-        if segment.next_offset <= log_start_offset:
-            continue
-        start = segment.first_batch_from_timestamp(timestamp)
-        if start is None:
-            continue
-        for header, position in segment.headers(start):
-            if header.max_timestamp >= timestamp and header.last_offset >= log_start_offset:
-                yield segment.batch_at(position)
+        start = segment.first_batch_from_timestamp(timestamp) if segment.next_offset > offset else None
+        if start is not None:
+            for header, position in segment.headers(max(start, segment.position_of(offset))):
+                if header.max_timestamp >= timestamp:
+                    return segment.batch_at(position)
+    return None
 
 
 def largest_timestamp(segments: Sequence[Segment], log_start_offset: int) -> int:
