@@ -266,9 +266,10 @@ def swap_group(log: PartitionLog, group: SegmentGroup) -> list[Segment]:
 
 def _cleanable(log: PartitionLog, now: Now) -> list[Segment]:
     """Return the sealed segments below the last stable offset and older than the compaction lag."""
-    found = []
+    found, lag_ms = [], log.config.min_compaction_lag_ms
     for segment in log.segments[:-1]:
-        is_young = now.wall_ms - age_stamp_ms(segment) < log.config.min_compaction_lag_ms
+        # Without a lag the clock is not asked: one that was set back would hold compaction up until it has caught up.
+        is_young = lag_ms > 0 and now.wall_ms - age_stamp_ms(segment) < lag_ms
         if segment.next_offset > log.last_stable_offset or is_young:
             break
         found.append(segment)

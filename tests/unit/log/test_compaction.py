@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from itertools import product
+from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from partita.broker.storage.disk_storage import DiskStorage
 from partita.log import compaction
 from partita.log.compaction import plan_compaction
 from partita.log.partition_log import PartitionLog
 from partita.log.storage import MemoryStorage
-from partita.records.batch import build_marker, iter_batches, iter_records
+from partita.records.batch import build_marker, iter_batches, iter_records, read_header
 from support.log.logs import DIRECTORY, SMALL, at, install_compacted, open_log, pairs, text
 
 COMPACT = SMALL._replace(compact=True, delete=False, delete_retention_ms=1000)
@@ -111,6 +113,25 @@ def test_min_compaction_lag_protects_young_records() -> None:
         write(log, ("a", str(i)), ms=i)
     assert plan_compaction(log, at(100)) is None
     assert plan_compaction(log, at(1000)) is not None
+
+
+def test_a_clock_that_was_set_back_holds_up_no_compaction_without_a_lag() -> None:
+    """One that was ahead for a minute, by four years, left a log that grew for four years."""
+    log = open_log(config=COMPACT)
+    for i in range(20):
+        write(log, ("a", str(i)), ms=10**11)
+    assert plan_compaction(log, at(0)) is not None
+
+
+def test_a_search_for_a_timestamp_goes_on_although_the_log_is_compacted_meanwhile(tmp_path: Path) -> None:
+    """It went on in the new file, at a position of the old one."""
+    log = open_log(DiskStorage(str(tmp_path)), COMPACT._replace(segment_bytes=100_000))
+    for i in range(40):
+        write(log, (f"k{i % 3}", str(i) * 40), ms=i)
+    search = log.batches_from_timestamp(at(10).wall_ms)
+    assert read_header(next(search)).base_offset == 10
+    compact(log, 40)
+    assert [read_header(batch).base_offset for batch in search] == [37, 38, 39]
 
 
 def test_tombstones_outlive_the_values_and_go_after_delete_retention() -> None:
