@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
@@ -11,6 +11,7 @@ from partita import Admin, Broker, Consumer, Producer
 from partita.admin import NewTopic, SomeFailed, Target
 from partita.admin.results import TopicListing
 from partita.errors import (
+    BrokerNotAvailableError,
     GroupIdNotFoundError,
     InvalidConfigError,
     InvalidPartitionsError,
@@ -192,6 +193,39 @@ def test_a_name_that_no_list_has_is_answered_with_the_nearest_one(admin: Admin) 
             call(kind, "t")
     with pytest.raises(InvalidRequestError, match=r"no transaction is ever in state Ongoin$"):
         admin.list_transactions(states="Ongoin")
+
+
+def test_what_a_cluster_does_not_have_is_not_asked_for_again(broker: Broker, admin: Admin) -> None:
+    """Each took the whole default_api_timeout_ms, a minute; so did `partita topics configs` of a misspelt topic."""
+    seen = [broker.control.observe(api) for api in ("DescribeConfigs", "IncrementalAlterConfigs")]
+    with pytest.raises(UnknownTopicOrPartitionError, match="Topic t not found"):
+        admin.describe_configs("topic", "t")
+    with pytest.raises(UnknownTopicOrPartitionError):
+        admin.alter_configs("topic", "t", {"retention.ms": 1})
+    assert [one.hits for one in seen] == [1, 1]
+    of_node_9: list[Callable[[], object]] = [
+        lambda: admin.describe_configs("broker", "9"),
+        lambda: admin.alter_configs("broker", "9", {"log.retention.ms": 1}),
+        lambda: admin.describe_log_dirs([1, 9]),
+        lambda: admin.describe_features(9),
+        lambda: admin.api_versions(9),
+    ]
+    for ask in of_node_9:
+        with pytest.raises(BrokerNotAvailableError, match="the cluster has no node 9 now; its nodes are: 1"):
+            ask()
+    with pytest.raises(ValueError, match="a broker is named by its node id, such as '1', not 'one'"):
+        admin.describe_configs("broker", "one")
+    assert [one.hits for one in seen] == [1, 1]
+
+
+def test_a_node_that_came_later_is_found() -> None:
+    """Nobody asked for the metadata again: what named the node failed for a minute."""
+    with Broker(nodes=2) as broker:
+        broker.control.stop_node(2)
+        with Admin(bootstrap_servers=broker.bootstrap) as admin:
+            assert admin.list_topics() == []
+            broker.control.start_node(2)
+            assert admin.api_versions(2) == admin.api_versions(1)
 
 
 def test_a_group_that_does_not_exist_is_named(admin: Admin) -> None:

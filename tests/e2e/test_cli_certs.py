@@ -38,6 +38,13 @@ def test_an_authority_a_broker_and_its_clients_get_their_files(tmp_path: Path) -
     assert (folder / "server.pem").read_bytes() != before
 
 
+def test_a_name_that_no_certificate_can_be_for_is_refused(tmp_path: Path) -> None:
+    """It was a traceback, and left files that the next call would not replace."""
+    assert "no certificate can be made for 'host:9092'" in made(tmp_path / "tls", "--name", "host:9092", code=2)
+    made(tmp_path / "tls", "--name", "host")
+    assert "no certificate can be made for ''" in made(tmp_path / "tls", "--replace", "--client", "", code=2)
+
+
 def test_a_folder_without_certificates_is_refused_with_the_way_out(tmp_path: Path) -> None:
     result = CliRunner().invoke(cli, ["broker", "--port", "0", "--tls-dir", str(tmp_path)])
     assert result.exit_code == 2

@@ -76,6 +76,20 @@ async def coordinator_of(cluster: Cluster, group_id: str) -> NodeDescription:
     return NodeDescription(node.id, node.host, node.port, node.rack)
 
 
+async def named_node(cluster: Cluster, node_id: int) -> int:
+    """Return the id of a node that the caller named, with its present address known.
+
+    Raises BrokerNotAvailableError if the cluster has no such node now.
+    """
+    await cluster.refresh([])
+    if node_id not in cluster.view.nodes:
+        nodes = ", ".join(map(str, sorted(cluster.view.nodes)))
+        raise error_for(
+            ErrorCode.BROKER_NOT_AVAILABLE, f"the cluster has no node {node_id} now; its nodes are: {nodes}"
+        )
+    return node_id
+
+
 async def ask_decided(cluster: Cluster, message: Request[R]) -> R:
     """`ask_controller` for an answer that has one code for all of it. Raises its error."""
     answer: Any = await ask_controller(cluster, message, lambda a: [a.error_code])

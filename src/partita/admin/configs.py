@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Literal, TypeAlias
+from typing import Literal, TypeAlias, TypeVar
 
-from partita.admin.asking import Connected
+from partita.admin.asking import Connected, named_node
 from partita.admin.missing_rights import needs
 from partita.admin.results import ConfigEntry, ConfigResource
 from partita.admin.topics import as_text, names_of
@@ -15,15 +15,18 @@ from partita.protocol.messages.describe_configs import (
     DescribeConfigsRequest,
     DescribeConfigsResource,
     DescribeConfigsResourceResult,
-    DescribeConfigsResponse,
+    DescribeConfigsResult,
 )
 from partita.protocol.messages.incremental_alter_configs import (
     AlterableConfig,
     AlterConfigsResource,
+    AlterConfigsResourceResponse,
     IncrementalAlterConfigsRequest,
 )
 from partita.protocol.messages.list_config_resources import ListConfigResourcesRequest, ListConfigResourcesResponse
+from partita.protocol.primitives import Message, Request
 
+R = TypeVar("R", bound=Message)
 Kind: TypeAlias = Literal["topic", "broker", "group"]
 RESOURCE_TYPES: dict[Kind, int] = {"topic": 2, "broker": 4, "group": 32}
 SOURCES = {
@@ -58,14 +61,8 @@ async def describe_configs(
         include_documentation=documentation,
     )
 
-    async def once() -> DescribeConfigsResponse:
-        answer = await self.cluster.request(_node(kind, name), request)
-        for result in answer.results:
-            if result.error_code:
-                raise error_for(result.error_code, result.error_message)
-        return answer
-
-    answer = await self.cluster.retry(once)
+    answer = await _ask(self, kind, name, request)
+    _check(answer.results)
     return [_entry(config) for result in answer.results for config in sorted(result.configs, key=lambda c: c.name)]
 
 
@@ -106,14 +103,7 @@ async def alter_configs(
     ]
     resource = AlterConfigsResource(resource_type=_type_of(kind), resource_name=name, configs=changes)
     request = IncrementalAlterConfigsRequest(resources=[resource], validate_only=validate_only)
-
-    async def once() -> None:
-        answer = await self.cluster.request(_node(kind, name), request)
-        for result in answer.responses:
-            if result.error_code:
-                raise error_for(result.error_code, result.error_message)
-
-    await self.cluster.retry(once)
+    _check((await _ask(self, kind, name, request)).responses)
 
 
 @needs(cluster="DESCRIBE_CONFIGS")
@@ -146,6 +136,21 @@ def _number(kind: str) -> int:
     raise ValueError(not_one_of(_LISTED.values(), kind, "kind"))
 
 
-def _node(kind: Kind, name: str) -> int | None:
-    """Return the node to ask: a broker's own options only itself can give, all others any broker."""
-    return int(name) if kind == "broker" and name else None
+async def _ask(self: Connected, kind: Kind, name: str, request: Request[R]) -> R:
+    """Ask a broker about its own options, which only itself can give; ask any about all others."""
+    is_of_broker = kind == "broker" and name
+    if is_of_broker and not name.isdecimal():
+        raise ValueError(f"a broker is named by its node id, such as '1', not {name!r}")
+
+    async def once() -> R:
+        node = await named_node(self.cluster, int(name)) if is_of_broker else None
+        return await self.cluster.request(node, request)
+
+    return await self.cluster.retry(once)
+
+
+def _check(results: Iterable[DescribeConfigsResult | AlterConfigsResourceResponse]) -> None:
+    """Raise the error of a result. None is asked again: a topic that is not there would cost the whole timeout."""
+    for result in results:
+        if result.error_code:
+            raise error_for(result.error_code, result.error_message)

@@ -9,7 +9,7 @@ import asyncio
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Literal
 
-from partita.admin.asking import Connected, ask_decided
+from partita.admin.asking import Connected, ask_decided, named_node
 from partita.admin.missing_rights import needs
 from partita.admin.offsets import TopicPartition
 from partita.admin.results import (
@@ -137,8 +137,8 @@ async def api_versions(self: Connected, node_id: int | None = None) -> list[ApiV
     cluster = self.cluster
 
     async def once() -> dict[int, tuple[int, int]]:
-        connection = await cluster.connection(await _any_node(cluster) if node_id is None else node_id)
-        return connection.versions
+        node = await (_any_node(cluster) if node_id is None else named_node(cluster, node_id))
+        return (await cluster.connection(node)).versions
 
     served = await cluster.retry(once)
     return [
@@ -151,8 +151,10 @@ async def api_versions(self: Connected, node_id: int | None = None) -> list[ApiV
 async def describe_log_dirs(self: Connected, node_ids: Iterable[int] | None = None) -> list[LogDirDescription]:
     """The log directories of nodes (None: of all), with the size of each replica in them."""
     cluster = self.cluster
-    await cluster.refresh([])
-    nodes = sorted(cluster.view.nodes if node_ids is None else set(node_ids))
+    if node_ids is None:
+        await cluster.refresh([])
+        node_ids = list(cluster.view.nodes)
+    nodes = [await named_node(cluster, node) for node in sorted(set(node_ids))]
 
     async def of_node(node: int) -> list[LogDirDescription]:
         async def once() -> DescribeLogDirsResponse:
@@ -188,7 +190,8 @@ async def describe_features(self: Connected, node_id: int | None = None) -> Feat
     request = ApiVersionsRequest(client_software_name=SOFTWARE_NAME, client_software_version=SOFTWARE_VERSION)
 
     async def once() -> ApiVersionsResponse:
-        answer = await self.cluster.request(node_id, request)
+        node = None if node_id is None else await named_node(self.cluster, node_id)
+        answer = await self.cluster.request(node, request)
         _check(answer.error_code, "describing features")
         return answer
 

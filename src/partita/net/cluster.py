@@ -83,7 +83,7 @@ class Cluster:
         """The open connection to a node, made if need be."""
         node = self.view.nodes.get(node_id)
         if node is None:
-            raise Disconnected(f"node {node_id} is not in the cluster as known; refresh the metadata")
+            raise Disconnected(f"node {node_id} is not in the cluster as known now")
         return await self.pool.connect(node_id, node.host, node.port)
 
     async def request_leader(

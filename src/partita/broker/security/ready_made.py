@@ -46,8 +46,8 @@ class ThrowAwayCertificates:
             weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
         self.folder = folder
         self._authority = trustme.CA(organization_name="Partita throw-away certificates")
-        self.ca_file = self._written(CA_FILE, self._authority.cert_pem.bytes())
         self.server_file = self.issue_server()
+        self.ca_file = self._written(CA_FILE, self._authority.cert_pem.bytes())
 
     def issue_server(self, *, ended: bool = False) -> str:
         """A new key and certificate of the broker in its file; `ended`: one that is not valid any more."""
@@ -60,7 +60,10 @@ class ThrowAwayCertificates:
     def _issue(self, file: str, names: Sequence[str], common_name: str, *, ended: bool) -> str:
         begins, ends = _ENDED if ended else (None, None)
         identities = names if names is self._names else ["client.invalid"]
-        issued = self._authority.issue_cert(*identities, common_name=common_name, not_before=begins, not_after=ends)
+        try:
+            issued = self._authority.issue_cert(*identities, common_name=common_name, not_before=begins, not_after=ends)
+        except ValueError as error:
+            raise ConfigError(f"no certificate can be made for {', '.join(names)!r}: {error}") from None
         return self._written(file, issued.private_key_and_cert_chain_pem.bytes())
 
     def _written(self, name: str, content: bytes) -> str:
