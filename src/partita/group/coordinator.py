@@ -463,6 +463,8 @@ def run(turn: Turn) -> None:
                 streams_leaving.run(turn, group)
         elif state.sweeps:
             expiration.sweep(turn)
+            if state.sweeps:
+                return  # other requests have their turn between two slices
         else:
             expiration.start(turn)
         written += sum(_RECORD_BYTES + len(key) + len(value or b"") for key, value in turn.out.records[before:])

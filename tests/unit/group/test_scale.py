@@ -6,6 +6,7 @@ import pytest
 
 from partita.group.config import GroupConfig
 from partita.group.state.model import PREPARING, STABLE
+from partita.now import Now
 from partita.protocol.messages.heartbeat import HeartbeatRequest
 from partita.protocol.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol, JoinGroupResponse
 from partita.protocol.messages.sync_group import (
@@ -13,6 +14,7 @@ from partita.protocol.messages.sync_group import (
     SyncGroupRequestAssignment,
     SyncGroupResponse,
 )
+from support.broker.raw import commit_request
 from support.group.shell import GroupShell
 from support.group.world import World
 
@@ -191,3 +193,19 @@ def test_a_sweep_larger_than_a_batch_is_done_in_slices() -> None:
     assert [len(entry.records) for entry in batches] == [1000] * 5 or len(batches) > 1
     assert world.run(["X fetch all"]) == ["X <- OffsetFetch NONE"]
     world.shell.check()
+
+
+def test_a_sweep_of_many_groups_that_finds_nothing_is_done_in_slices() -> None:
+    """10,000 groups held all others up for 0.1 s whenever expired offsets were looked for."""
+    shell = GroupShell()
+    shell.checks = False
+    for number in range(600):
+        shell.ask(commit_request(f"g{number}", 1), 8)
+    due_ms = shell.shard.next_deadline_ms()
+    assert due_ms is not None
+    later = Now(due_ms, shell.clock.now().wall_ms + due_ms)
+    slices = 0
+    while (next_ms := shell.shard.next_deadline_ms()) is not None and next_ms <= due_ms:
+        assert shell.shard.on_deadline(later).records == ()
+        slices += 1
+    assert 4 < slices < 10

@@ -19,6 +19,8 @@ from partita.group.state.turn import Turn
 
 _SLICE = 1000
 """Records a slice writes at most."""
+_LOOKED_AT = 250
+"""Groups and offsets after which a slice ends, though it has nothing to write."""
 _FULL_NOTE_EVERY_MS = 1_000
 _ID_AWAITED_MS = 1_000
 """How long a group that only issued member ids is kept from making room: clients use an id at once."""
@@ -61,9 +63,9 @@ def make_room(turn: Turn, group_id: str) -> bool:
 
 def sweep(turn: Turn) -> None:
     """Write one slice of the oldest sweep."""
-    written = 0
+    written = looked = 0
     oldest = turn.state.sweeps[0]
-    while oldest.group_ids:
+    while oldest.group_ids and looked < _LOOKED_AT:
         group_id = oldest.group_ids[0]
         if group_id in turn.state.groups or turn.state.epoch_group(group_id) is not None:
             offsets = _expired(turn, group_id) if oldest.topics is None else _forgotten(turn, group_id, oldest.topics)
@@ -75,9 +77,11 @@ def sweep(turn: Turn) -> None:
                 return
             if oldest.topics is None:
                 written += _end_group(turn, group_id, oldest.written)
+        looked += 1 + len(turn.state.hard.offsets.get(group_id, ()))
         oldest.group_ids.popleft()
         oldest.written = 0
-    turn.state.sweeps.popleft()
+    if not oldest.group_ids:
+        turn.state.sweeps.popleft()
 
 
 def _end_group(turn: Turn, group_id: str, expired: int) -> int:
