@@ -98,7 +98,7 @@ class Metadata:
         """The metadata requests to send now: for the application's questions, and for the cache when it is due."""
         if self._one_offs and now.mono_ms < self._one_off_ms:
             poll.wake_in(self._one_off_ms - now.mono_ms)
-        else:
+        elif self._one_offs:
             poll.requests += [self._request(topics, operation) for topics, operation in self._one_offs]
             self._one_offs.clear()
         if self._in_flight is not None:

@@ -119,31 +119,31 @@ class ConsumerMetrics:
 
     def answered(self, request: Request, response: Any, latency_ms: int) -> None:
         """A request was answered after `latency_ms`."""
-        sensor = _BY_REQUEST.get(type(request.message).__name__)
+        sensor, now_ms = _BY_REQUEST.get(type(request.message).__name__), self._mono_ms()
         if sensor is not None:
-            self.record(sensor, latency_ms)
+            self._sensors[sensor].record(latency_ms, now_ms)
         if isinstance(response, FetchResponse):
-            self._fetched(response)
+            self._fetched(response, now_ms)
 
-    def _fetched(self, response: FetchResponse) -> None:
-        total, now_ms = 0, self._mono_ms()
+    def _fetched(self, response: FetchResponse, now_ms: int) -> None:
+        total = 0
         for topic in response.responses:
             size = sum(len(p.records) for p in topic.partitions if p.records)
             total += size
             name = topic.topic or (self._core.metadata.view.name_of(topic.topic_id) if size else None)
             if size and name:
                 self._metrics.sensor("bytes", FETCH, _BYTES, topic=name).record(size, now_ms)
-        self.record("bytes", total)
-        self.record("fetch-throttle", response.throttle_time_ms)
+        self._sensors["bytes"].record(total, now_ms)
+        self._sensors["fetch-throttle"].record(response.throttle_time_ms, now_ms)
 
     def poll_started(self) -> None:
         """The application called poll."""
         now = self._mono_ms()
         if self._poll_started_ms >= 0:
-            self.record("time-between-poll", now - self._poll_started_ms)
+            self._sensors["time-between-poll"].record(now - self._poll_started_ms, now)
         if self._poll_ended_ms >= 0 and now > self._poll_started_ms >= 0:
             inside = self._poll_ended_ms - self._poll_started_ms
-            self.record("poll-idle-ratio", inside / (now - self._poll_started_ms))
+            self._sensors["poll-idle-ratio"].record(inside / (now - self._poll_started_ms), now)
         self._poll_started_ms = now
 
     def poll_ended(self) -> None:
@@ -153,7 +153,7 @@ class ConsumerMetrics:
     def consumed(self, total: int, by_topic: Mapping[str, int]) -> None:
         """Records handed out, and as far as known of which topics."""
         now_ms = self._mono_ms()
-        self.record("records", total)
+        self._sensors["records"].record(total, now_ms)
         for topic, count in by_topic.items():
             self._metrics.sensor("records", FETCH, _RECORDS, topic=topic).record(count, now_ms)
         if now_ms - self._lags_taken_ms >= LAG_EVERY_MS:
@@ -166,10 +166,10 @@ class ConsumerMetrics:
             lag, lead = self._lag(tp), self._lead(tp)
             if lag is not None:
                 lag_sensor.record(lag, now_ms)
-                self.record("lag", lag)
+                self._sensors["lag"].record(lag, now_ms)
             if lead is not None:
                 lead_sensor.record(lead, now_ms)
-                self.record("lead", lead)
+                self._sensors["lead"].record(lead, now_ms)
 
     def took(self, sensor: str, ms: int) -> None:
         """Add a call's time to the sensor "commit-sync" or "committed"."""
