@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import struct
 from typing import Any, ClassVar
 
 import pyarrow as pa
@@ -10,8 +11,10 @@ import pytest
 
 from partita.consumer.arrow import to_pandas
 from partita.consumer.errors import ConsumerError, CorruptRecordError, DeadLetterError, RecordDeserializationError
+from partita.consumer.reading.completed_fetch import CompletedFetch, end_of_data
+from partita.offsets.topic_partition import TopicPartition
 from partita.options import ConfigError
-from partita.records.batch import ABORT, COMMIT, build_batch
+from partita.records.batch import ABORT, COMMIT, InvalidBatch, build_batch
 from partita.records.control import marker_key, marker_value
 from support.consumer.world import World
 
@@ -247,6 +250,13 @@ def test_records_that_are_well_never_wait_for_a_letter() -> None:
     assert (Refused.asked, consumer.position(T0)) == ([2, 2], 2)
     consumer.seek(T0, 3)
     assert offsets(consumer.poll(1)) == [3, 4]
+
+
+def test_a_batch_too_short_for_its_header_has_no_end_even_if_bytes_follow() -> None:
+    short = struct.pack(">qiib", 0, 20, 0, 2) + bytes(15)
+    data = memoryview(short + build_batch([(0, None, b"cut", ())])[:-1])
+    with pytest.raises(InvalidBatch, match="61 bytes, 32 are left"):
+        end_of_data(CompletedFetch(TopicPartition("t", 0), 0, data))
 
 
 def test_a_corrupt_batch_is_skipped_whole_if_wanted() -> None:

@@ -112,7 +112,7 @@ def end_of_data(fetch: CompletedFetch) -> tuple[int, int]:
         return fetch.next_offset, -1
     if data[last + MAGIC_AT] < 2:
         return max(fetch.next_offset, int.from_bytes(data[last : last + 8], "big", signed=True) + 1), -1
-    header = read_header(data, last)
+    header = read_header(data[last:pos])
     return max(fetch.next_offset, header.next_offset), header.partition_leader_epoch
 
 
