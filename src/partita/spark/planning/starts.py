@@ -153,7 +153,10 @@ def carry_on(
             ranges[key] = start.ranges[key].emptied()
     if gone:
         was, now = ("was", "is") if len(gone) == 1 else ("were", "are")
-        losses.append(LossReason.DELETED.because(f"{names(gone)} {was} deleted or {now} no longer subscribed"))
+        why = f"{was} deleted or {now} no longer subscribed"
+        if selection.pattern is not None:
+            why += ", or this user may no longer DESCRIBE the topic"  # a pattern sees only what is allowed
+        losses.append(LossReason.DELETED.because(f"{names(gone)} {why}"))
     for key, facts in sorted(view.partitions.items()):
         if key not in start.ranges:
             begin = min(max(new_starts.get(key, facts.earliest), facts.earliest), facts.latest)
