@@ -12,8 +12,8 @@ try:
 except ImportError:
     from partita.records.uncompiled import cython
 
-_DEPTH_MAX: int = 1000
-"""Deeper nesting is refused, as Jackson refuses it."""
+_DEPTH_MAX: int = 999
+"""Deeper nesting in a record's value is refused: Jackson takes 1000 levels, and the record is one of them."""
 _DIGITS_MAX: int = 18
 _POWER_MAX: int = 100_000
 _ESCAPES = b"\"'\\/bfnrt"
