@@ -10,6 +10,8 @@ from collections import deque
 WINDOW_MS = 1_000
 WINDOWS = 11
 """Kafka's quota.window.size.seconds and quota.window.num."""
+_DELAY_MS_MAX = 2**31 - 1
+"""The longest delay that an answer can say."""
 
 
 class RateMeter:
@@ -39,7 +41,7 @@ class RateMeter:
         missing = WINDOWS - 1 - int(span_ms // WINDOW_MS)
         span_ms += max(0, missing) * WINDOW_MS
         rate = sum(amount for _, amount in self._windows) * 1000 / span_ms
-        return 0 if rate <= limit else round((rate - limit) / limit * span_ms)
+        return 0 if rate <= limit else round(min(_DELAY_MS_MAX, (rate - limit) / limit * span_ms))
 
 
 class TokenBucket:
@@ -61,7 +63,7 @@ class TokenBucket:
 
     def throttle_ms(self, rate: float, now_ms: float) -> int:
         """Time until the debt is paid; 0 without one."""
-        return max(0, round(-self._filled(rate, now_ms) / rate * 1000))
+        return max(0, round(min(_DELAY_MS_MAX, -self._filled(rate, now_ms) / rate * 1000)))
 
     def _filled(self, rate: float, now_ms: float) -> float:
         burst = rate * WINDOWS * WINDOW_MS / 1000

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from ipaddress import ip_address
+from math import isfinite
 from typing import NamedTuple, TypeAlias
 
 USER, CLIENT_ID, IP = "user", "client-id", "ip"
@@ -62,7 +63,9 @@ def value_problem(entity: Entity, key: str, value: float) -> str | None:
     """Why the entity cannot have this quota, in Kafka's words; None when it can."""
     if (problem := key_problem(entity, key)) is not None:
         return problem
-    if not value > 0:
+    if not isfinite(value):
+        return f"Quota {key} must be a finite number"
+    if value <= 0:
         return f"Quota {key} must be greater than 0"
     if key in _WHOLE and abs(value - round(min(value, 2.0**62))) > _FRACTION_MIN:
         return f"{key} cannot be a fractional value."

@@ -11,7 +11,9 @@ the records.
 from __future__ import annotations
 
 import copy
+from collections import Counter
 from collections.abc import Awaitable, Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from partita.broker.api.apis import SERVED
@@ -65,11 +67,16 @@ def _read(ctx: RequestContext, quotas: Quotas, handler: Callable[[Message], Answ
 def _change(
     ctx: RequestContext, quotas: Quotas, quota: Quota, handler: Callable[[Message], Answer], request: Fields
 ) -> Answer:
-    """Count each item by its partitions, in the order of the request."""
+    """Count each item by its partitions, in the order of the request; not those that stand there twice."""
     items = next((name for name in quota.items if getattr(request, name)), quota.items[0])
     answers, mutations = quota.answers, SERVED[ctx.api_key].module.mutations
     asked = getattr(request, items)
-    waits = [quotas.take_mutations(ctx.principal.name, ctx.client_id, mutations(ctx, item)) for item in asked]
+    user, client_id = ctx.principal.name, ctx.client_id
+    times = Counter(_name(item) for item in asked)
+    waits = [
+        0 if times[_name(item)] > 1 else quotas.take_mutations(user, client_id, partial(mutations, ctx, item))
+        for item in asked
+    ]
     wait_ms = max(waits, default=0)
     if not wait_ms:
         return handler(request)
@@ -89,6 +96,10 @@ def _change(
     _throttle(ctx, refused, wait_ms)
     whole: Message = refused
     return whole
+
+
+def _name(item: Fields) -> object:
+    return item if isinstance(item, str) else (item.name, getattr(item, "topic_id", None))
 
 
 def _throttle(ctx: RequestContext, answer: Fields | None, wait_ms: int) -> None:

@@ -8,6 +8,7 @@ from partita.broker.api.context import Answer, RequestContext, Steps
 from partita.broker.api.needs import NeedsEach
 from partita.broker.api.served import Quota, Served
 from partita.broker.topics import checks as topic_admin
+from partita.broker.topics.catalogue import Topic
 from partita.broker.topics.checks import Refused
 from partita.protocol.error_codes import ErrorCode
 from partita.protocol.messages.create_partitions import (
@@ -43,7 +44,8 @@ def handle(ctx: RequestContext, request: CreatePartitionsRequest) -> Steps[Answe
     return ctx.when_durable(CreatePartitionsResponse(results=results))
 
 
-def _grow(ctx: RequestContext, asked: CreatePartitionsTopic, *, validate_only: bool) -> None:
+def _checked(ctx: RequestContext, asked: CreatePartitionsTopic) -> tuple[Topic, int]:
+    """The topic, and how many partitions are new. Raises Refused."""
     topic = ctx.catalogue.get(asked.name)
     if topic is None:
         raise Refused(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "This server does not host this topic-partition.")
@@ -61,24 +63,30 @@ def _grow(ctx: RequestContext, asked: CreatePartitionsTopic, *, validate_only: b
         )
     if topic_admin.NewTopics(ctx.catalogue).are_too_many(more):
         raise Refused(ErrorCode.INVALID_PARTITIONS, f"{asked.count} partitions are more than this broker holds.")
-    live = {node.node_id for node in ctx.cluster.alive}
+    if asked.assignments is not None and len(asked.assignments) != more:
+        raise Refused(
+            ErrorCode.INVALID_REPLICA_ASSIGNMENT,
+            f"Attempted to add {more} additional partition(s), but only {len(asked.assignments)} assignment(s) were "
+            "specified.",
+        )
+    return topic, more
+
+
+def _grow(ctx: RequestContext, asked: CreatePartitionsTopic, *, validate_only: bool) -> None:
+    topic, more = _checked(ctx, asked)
     if asked.assignments is None:
         replicas = ctx.cluster.place(more, len(topic.partitions[0].replicas))
     else:
         replicas = [list(assignment.broker_ids) for assignment in asked.assignments]
-        if len(replicas) != more:
-            raise Refused(
-                ErrorCode.INVALID_REPLICA_ASSIGNMENT,
-                f"Attempted to add {more} additional partition(s), but only {len(replicas)} assignment(s) were "
-                "specified.",
-            )
-        topic_admin.check_replicas(replicas, live)
+        topic_admin.check_replicas(replicas, {node.node_id for node in ctx.cluster.alive})
     if not validate_only:
         with topic_admin.stored():
             ctx.catalogue.add_partitions(topic, replicas)
 
 
 def mutations(ctx: RequestContext, asked: CreatePartitionsTopic) -> int:
-    """Number of new partitions; 1 where that cannot be known."""
-    topic = ctx.catalogue.get(asked.name)
-    return max(1, asked.count - (0 if topic is None else len(topic.partitions)))
+    """Number of new partitions; 0 if they are refused before their replicas are looked at."""
+    try:
+        return _checked(ctx, asked)[1]
+    except Refused:
+        return 0

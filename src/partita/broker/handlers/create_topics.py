@@ -120,11 +120,10 @@ def _planned(
     try:
         if is_double:
             raise Refused(ErrorCode.INVALID_REQUEST, "Duplicate topic name.")
-        _check_name(ctx, asked.name, planned)
-        settings = _settings(ctx, asked)
-        replicas = _replicas(ctx, asked, planned)
+        settings, shape = _checked(ctx, asked, planned)
     except Refused as refused:
         return CreatableTopicResult(name=asked.name, error_code=refused.code, error_message=str(refused), configs=[])
+    replicas = shape if isinstance(shape, list) else ctx.cluster.place(*shape)
     if not validate_only:
         planned.add(asked.name, replicas, settings)
     own = TopicConfig(ctx.config, settings)
@@ -144,6 +143,14 @@ def _planned(
             if not option.name.startswith("internal.")
         ],
     )
+
+
+def _checked(
+    ctx: RequestContext, asked: CreatableTopic, planned: NewTopics
+) -> tuple[dict[str, Value], list[list[int]] | tuple[int, int]]:
+    """The topic's settings, and its replicas or how many partitions and replicas to place. Raises Refused."""
+    _check_name(ctx, asked.name, planned)
+    return _settings(ctx, asked), _shape(ctx, asked, planned)
 
 
 def _check_name(ctx: RequestContext, name: str, planned: NewTopics) -> None:
@@ -166,7 +173,7 @@ def _settings(ctx: RequestContext, asked: CreatableTopic) -> dict[str, Value]:
     return settings
 
 
-def _replicas(ctx: RequestContext, asked: CreatableTopic, planned: NewTopics) -> list[list[int]]:
+def _shape(ctx: RequestContext, asked: CreatableTopic, planned: NewTopics) -> list[list[int]] | tuple[int, int]:
     live = {node.node_id for node in ctx.cluster.alive}
     if asked.assignments:
         for name, value in (("numPartitions", asked.num_partitions), ("replicationFactor", asked.replication_factor)):
@@ -185,7 +192,7 @@ def _replicas(ctx: RequestContext, asked: CreatableTopic, planned: NewTopics) ->
             ErrorCode.INVALID_PARTITIONS,
             f"{partitions} partitions are more than this broker holds: {topic_admin.PARTITIONS_PER_TOPIC_MAX} a topic",
         )
-    return ctx.cluster.place(partitions, replication)
+    return partitions, replication
 
 
 def check_rights(asking: Asking, request: CreateTopicsRequest) -> Verdict | None:
@@ -223,6 +230,9 @@ def _hide_configs(asking: Asking, answer: CreateTopicsResponse) -> None:
 
 
 def mutations(ctx: RequestContext, asked: CreatableTopic) -> int:
-    """Number of the topic's partitions."""
-    count = len(asked.assignments) or asked.num_partitions
-    return count if count > 0 else ctx.config.int("num.partitions")
+    """Number of the topic's partitions; 0 if it is refused."""
+    try:
+        _, shape = _checked(ctx, asked, NewTopics(ctx.catalogue))
+    except Refused:
+        return 0
+    return len(shape) if isinstance(shape, list) else shape[0]

@@ -154,10 +154,6 @@ def check_rights(asking: Asking, request: DeleteTopicsRequest) -> Verdict | None
 
 
 def mutations(ctx: RequestContext, asked: DeleteTopicState | str) -> int:
-    """Number of deleted partitions; 1 where that cannot be known."""
-    name = asked if isinstance(asked, str) else asked.name
-    if name is None and not isinstance(asked, str):
-        topic = ctx.catalogue.by_id.get(asked.topic_id)
-    else:
-        topic = ctx.catalogue.get(name or "")
-    return max(1, 0 if topic is None else len(topic.partitions))
+    """Number of deleted partitions; 0 if there is no such topic."""
+    found = _find(ctx, DeleteTopicState(name=asked) if isinstance(asked, str) else asked)
+    return 0 if isinstance(found, DeletableTopicResult) else len(found.partitions)

@@ -56,10 +56,11 @@ class Quotas:
         meter = None if limit is None else self._meters.get((key, *limit.shared_by))
         return 0 if limit is None or meter is None else meter.throttle_ms(limit.value, self._mono_ms())
 
-    def take_mutations(self, user: str, client_id: str, count: int) -> int:
+    def take_mutations(self, user: str, client_id: str, changes: Callable[[], int]) -> int:
         """Count changes of topics. 0: they may be made; else how long to wait, and none of them is counted."""
         limit = self.table.limit(MUTATION, user, client_id)
-        if limit is None:
+        count = 0 if limit is None else changes()
+        if limit is None or not count:
             return 0
         now = self._mono_ms()
         bucket = _of(self._buckets, (MUTATION, *limit.shared_by), TokenBucket, now)

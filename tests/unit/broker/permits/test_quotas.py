@@ -118,7 +118,8 @@ WRONG: list[tuple[Names, dict[str, float], str]] = [
     ({"team": "a"}, {"producer_byte_rate": 1.0}, "Unhandled client quota entity type: team"),
     ({"user": "a"}, {"producer_byte_rate": 0.0}, "Quota producer_byte_rate must be greater than 0"),
     ({"user": "a"}, {"request_percentage": -1.0}, "Quota request_percentage must be greater than 0"),
-    ({"user": "a"}, {"consumer_byte_rate": float("nan")}, "Quota consumer_byte_rate must be greater than 0"),
+    ({"user": "a"}, {"consumer_byte_rate": float("nan")}, "Quota consumer_byte_rate must be a finite number"),
+    ({"user": "a"}, {"request_percentage": float("inf")}, "Quota request_percentage must be a finite number"),
     ({"user": "a"}, {"consumer_byte_rate": 1.5}, "consumer_byte_rate cannot be a fractional value."),
     ({"ip": "10.0.0.7"}, {"producer_byte_rate": 1.0}, "Invalid configuration key producer_byte_rate"),
     ({"user": "a"}, {"connection_creation_rate": 1.0}, "Invalid configuration key connection_creation_rate"),
@@ -294,6 +295,27 @@ def test_changes_of_topics_over_the_quota_are_refused(broker: Broker, raw: Raw) 
     with Raw(broker.port) as other:
         older = other.ask(DeleteTopicsRequest(topic_names=["t"]), 4)
         assert (older.responses[0].error_code, older.throttle_time_ms > 0) == (0, True)
+
+
+def test_what_is_refused_anyway_takes_nothing_of_the_quota(broker: Broker, raw: Raw) -> None:
+    """As in Kafka, programs that create what they need at their start do not use up the quota of those who create."""
+    alter(raw, entry(ANYBODY, controller_mutation_rate=1e-9))
+    topics = [("t", 5, 1), ("a#b", 5, 1), ("many", 2**31 - 1, 1), ("wide", 5, 3)]
+    asked = [CreatableTopic(name=name, num_partitions=size, replication_factor=copies) for name, size, copies in topics]
+    refused = raw.ask(CreateTopicsRequest(topics=asked), 7)
+    assert {ErrorCode.THROTTLING_QUOTA_EXCEEDED, ErrorCode.NONE}.isdisjoint(each.error_code for each in refused.topics)
+    growing = [CreatePartitionsTopic(name=name, count=1, assignments=None) for name in ("t", "no such topic")]
+    assert not raw.ask(CreatePartitionsRequest(topics=growing), 3).throttle_time_ms
+    assert not raw.ask(DeleteTopicsRequest(topic_names=["no such topic"]), 5).throttle_time_ms
+    twice = raw.ask(DeleteTopicsRequest(topic_names=["t", "t"]), 5)
+    assert (twice.responses[0].error_code, twice.throttle_time_ms) == (ErrorCode.INVALID_REQUEST, 0)
+    made = CreateTopicsRequest(topics=[CreatableTopic(name="new", num_partitions=1, replication_factor=1)])
+    assert raw.ask(made, 7).topics[0].error_code == ErrorCode.NONE
+    with Raw(broker.port) as other:
+        again = other.ask(DeleteTopicsRequest(topic_names=["new"]), 5)
+    assert (again.responses[0].error_code, again.throttle_time_ms) == (
+        ErrorCode.THROTTLING_QUOTA_EXCEEDED, 2**31 - 1,
+    )  # fmt: skip
 
 
 def test_an_address_that_connects_too_fast_is_refused(broker: Broker, raw: Raw) -> None:
