@@ -255,7 +255,7 @@ def test_a_consumer_over_its_quota_gets_nothing_at_once(broker: Broker, raw: Raw
 def test_a_throttled_fetch_of_a_session_keeps_the_session(broker: Broker, raw: Raw) -> None:
     first = raw.ask(fetch(epoch=0), 12)
     raw.ask(produce(raw, 500_000), 9)
-    alter(raw, entry(ANYBODY, consumer_byte_rate=49_900))
+    alter(raw, entry(ANYBODY, consumer_byte_rate=47_000))
     with Raw(broker.port) as other:
         assert other.ask(fetch(), 12).throttle_time_ms > 0
     throttled = raw.ask(fetch(first.session_id, epoch=1), 12)
