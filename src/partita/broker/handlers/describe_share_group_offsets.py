@@ -80,7 +80,7 @@ def _group(
         if name not in allowed:
             if group.topics is not None:
                 topics.append(_refused(name, numbers))
-        elif found.topics:
+        else:
             topics.append((yield from _topic(ctx, group.group_id, name, numbers, known.get(name), found)))
     return DescribedShareOffsetsGroup(group_id=group.group_id, topics=topics)
 

@@ -152,6 +152,7 @@ def test_at_level_0_no_share_group_is_served() -> None:
 def test_offsets_and_lag_are_described(broker: Broker, raw: Raw) -> None:
     raw.find("g")
     assert described(raw) == described(raw, group="") == []
+    assert rows(described(raw, ("t", [1]), ("none", [0]), group="unknown")) == [(1, -1, -1), (0, -1, -1)]
     share_join(raw)
     assert rows(described(raw)) == [(0, -1, -1), (1, -1, -1)]
     assert rows(described(raw, ("t", [0, 99]), ("none", [0]))) == [(0, -1, -1), (99, -1, -1), (0, -1, -1)]
