@@ -62,7 +62,7 @@ def _checked(ctx: RequestContext, asked: CreatePartitionsTopic) -> tuple[Topic, 
             f"The topic {asked.name} currently has {current} partition(s); {asked.count} would not be an increase.",
         )
     if topic_admin.NewTopics(ctx.catalogue).are_too_many(more):
-        raise Refused(ErrorCode.INVALID_PARTITIONS, f"{asked.count} partitions are more than this broker holds.")
+        raise Refused(ErrorCode.POLICY_VIOLATION, f"{asked.count} partitions are more than this broker holds.")
     if asked.assignments is not None and len(asked.assignments) != more:
         raise Refused(
             ErrorCode.INVALID_REPLICA_ASSIGNMENT,

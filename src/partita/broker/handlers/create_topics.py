@@ -189,7 +189,7 @@ def _shape(ctx: RequestContext, asked: CreatableTopic, planned: NewTopics) -> li
     partitions = ctx.config.int("num.partitions") if asked.num_partitions == -1 else asked.num_partitions
     if planned.are_too_many(partitions):
         raise Refused(
-            ErrorCode.INVALID_PARTITIONS,
+            ErrorCode.POLICY_VIOLATION,
             f"{partitions} partitions are more than this broker holds: {topic_admin.PARTITIONS_PER_TOPIC_MAX} a topic",
         )
     return partitions, replication

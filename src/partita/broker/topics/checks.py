@@ -16,8 +16,8 @@ from partita.protocol.messages.create_topics import CreatableReplicaAssignment
 
 PARTITIONS_PER_TOPIC_MAX = 10_000
 PARTITIONS_MAX = 200_000
-"""Deviation: Partita holds at most 200,000 partitions in a process and 10,000 in a topic, where Kafka sets no such
-limit."""
+"""Deviation: Partita holds at most 200,000 partitions in a process and 10,000 in a topic, where Kafka refuses only
+requests for 10,000 or more at once."""
 
 
 class Refused(Exception):
@@ -77,13 +77,13 @@ class NewTopics:
 
 def check_counts(partitions: int, replication: int, live_nodes: int) -> None:
     """Raise Refused unless so many partitions and replicas are possible; -1 means the broker's default."""
-    if partitions != -1 and partitions <= 0:
-        raise Refused(ErrorCode.INVALID_PARTITIONS, "Number of partitions was set to an invalid non-positive value.")
     if replication != -1 and replication <= 0:
         raise Refused(
             ErrorCode.INVALID_REPLICATION_FACTOR,
             "Replication factor must be larger than 0, or -1 to use the default value.",
         )
+    if partitions != -1 and partitions <= 0:
+        raise Refused(ErrorCode.INVALID_PARTITIONS, "Number of partitions was set to an invalid non-positive value.")
     if replication > live_nodes:
         raise Refused(
             ErrorCode.INVALID_REPLICATION_FACTOR,

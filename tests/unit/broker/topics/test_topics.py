@@ -87,7 +87,8 @@ def test_a_new_topic_is_described_and_can_be_used_at_once(raw: Raw) -> None:
     [
         ({"num_partitions": 0}, ErrorCode.INVALID_PARTITIONS),
         ({"num_partitions": -2}, ErrorCode.INVALID_PARTITIONS),
-        ({"num_partitions": 2**31 - 1}, ErrorCode.INVALID_PARTITIONS),
+        ({"num_partitions": 0, "replication_factor": 0}, ErrorCode.INVALID_REPLICATION_FACTOR),
+        ({"num_partitions": 2**31 - 1}, ErrorCode.POLICY_VIOLATION),
         ({"replication_factor": 0}, ErrorCode.INVALID_REPLICATION_FACTOR),
         ({"replication_factor": 3}, ErrorCode.INVALID_REPLICATION_FACTOR),
         ({"configs": [CreatableTopicConfig(name="retention.ms", value="soon")]}, ErrorCode.INVALID_CONFIG),
@@ -249,7 +250,7 @@ def test_deletion_can_be_switched_off() -> None:
         (3, [[1]], 0),
         (2, None, ErrorCode.INVALID_PARTITIONS),
         (1, None, ErrorCode.INVALID_PARTITIONS),
-        (2**31 - 1, None, ErrorCode.INVALID_PARTITIONS),
+        (2**31 - 1, None, ErrorCode.POLICY_VIOLATION),
         (4, [[1]], ErrorCode.INVALID_REPLICA_ASSIGNMENT),
         (3, [[7]], ErrorCode.INVALID_REPLICA_ASSIGNMENT),
     ],
