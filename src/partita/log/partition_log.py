@@ -122,6 +122,8 @@ class PartitionLog:
         """Called when a batch is refused because the disk or the descriptor table is full; the log continues."""
         for chore in recovered.chores:
             self._later(chore)
+        if recovered.chores and len(self.segments) > 1:  # compaction may remove the first, which names the start
+            self._later(self._state_saver())
 
     @classmethod
     def open(
@@ -275,8 +277,7 @@ class PartitionLog:
 
     def _read(self, offset: int, max_bytes: int, up_to: int, at_least_one: bool) -> memoryview:
         segments = self.segments
-        # Compaction may have emptied the tail of a segment, so the offset may lie behind its last batch: then the next
-        # one is read.
+        # Compaction may have emptied the tail of a segment: behind its last batch, the next one is read.
         i = max(0, bisect_right(segments, offset, key=_base_offset) - 1) if len(segments) > 1 else 0
         while i < len(segments) and offset < up_to:
             segment = segments[i]

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from partita.broker.storage.disk_storage import DiskStorage
 from partita.log import compaction
-from partita.log.compaction import plan_compaction
+from partita.log.compaction import plan_compaction, swap_group
 from partita.log.partition_log import PartitionLog
 from partita.log.storage import MemoryStorage
 from partita.records.batch import build_marker, iter_batches, iter_records, read_header
@@ -86,6 +86,26 @@ def test_a_log_that_compaction_shortened_starts_where_it_did_when_it_is_not_comp
     again = open_log(storage, SMALL)
     assert (again.log_start_offset, again.report.gaps) == (0, [])
     assert content(again) == [(39, "a", "39")]
+
+
+def test_a_first_compaction_that_is_killed_moves_no_log_start() -> None:
+    """The segment was sealed by a start after a kill, so the log had not stored where it starts."""
+    storage, config = MemoryStorage(), COMPACT._replace(segment_bytes=100)
+    log = open_log(storage, config)
+    write(log, ("a", "1"))
+    log.roll(at(0))
+    log = open_log(storage, config, was_clean=False)
+    write(log, ("a", "2"))
+    log.roll(at(0))
+    log = open_log(storage, config, was_clean=False)
+    plan = plan_compaction(log, at(0))
+    assert plan is not None
+    log.flush(at(0))
+    plan.run()
+    for group in plan.groups:
+        swap_group(log, group)
+    again = open_log(storage, config, was_clean=False)
+    assert (again.log_start_offset, content(again)) == (0, [(1, "a", "2")])
 
 
 def test_the_last_segment_is_left_alone() -> None:
