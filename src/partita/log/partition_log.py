@@ -122,8 +122,8 @@ class PartitionLog:
         """Called when a batch is refused because the disk or the descriptor table is full; the log continues."""
         for chore in recovered.chores:
             self._later(chore)
-        if recovered.chores and len(self.segments) > 1:  # compaction may remove the first, which names the start
-            self._later(self._state_saver())
+        if recovered.chores and len(self.segments) > 1:  # those in front may go, and with them what they say
+            self._later(self._snapshots())
 
     @classmethod
     def open(

@@ -244,6 +244,19 @@ def test_after_a_crash_a_log_begins_at_its_end() -> None:
     assert (again.log_start_offset, again.high_watermark, again.last_stable_offset) == (3, 5, 5)
 
 
+def test_a_producer_is_known_although_a_kill_left_its_segments_without_snapshot_and_retention_took_them() -> None:
+    """Its repetitions were appended once more, and its predecessors were not fenced."""
+    storage, sent = MemoryStorage(), batch("p", producer_id=9, producer_epoch=3, base_sequence=0)
+    log = open_log(storage)
+    log.append(sent, 0, at(0))
+    log.roll(at(0))
+    log = open_log(storage, was_clean=False)
+    log.delete_records_before(-1)
+    assert log.delete_old_segments(at(0)) == 1
+    log.flush(at(0))
+    assert open_log(storage, was_clean=False).append(sent, 0, at(0)).is_duplicate
+
+
 def test_compacted_topics_are_not_deleted_by_age() -> None:
     log = open_log(config=SMALL._replace(delete=False, compact=True, retention_ms=1))
     fill(log, 30)
