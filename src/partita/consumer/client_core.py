@@ -55,8 +55,11 @@ class ClientCore(ABC):
     # The shell's side
 
     @abstractmethod
-    def poll(self, now: Now) -> Poll:
-        """Let every part act once; return the requests to send now and the time of the next turn."""
+    def poll(self, now: Now, poll: Poll | None = None) -> Poll:
+        """Let every part act once; return the requests to send now and the time of the next turn.
+
+        A caller that may be interrupted gives the `poll`, in which it finds what the parts take for sent.
+        """
 
     def on_response(self, request: Request, response: Any, now: Now) -> None:
         """Give an answer to the part that asked for it."""
@@ -67,10 +70,9 @@ class ClientCore(ABC):
         """The request got no answer: the connection failed, or the time for it was over."""
         request.part.on_disconnect(request, now)
 
-    def on_broken_off(self, made: Iterable[Request], sent: Container[Request], now: Now) -> None:
-        """An interruption came while the parts decided: of the requests made they take for sent what is not."""
-        mine = vars(self).values()
-        for request in [one for one in made if one not in sent and any(one.part is part for part in mine)]:
+    def on_broken_off(self, asked: Iterable[Request], sent: Container[Request], now: Now) -> None:
+        """An interruption came while the parts decided: of the requests asked for they take for sent what is not."""
+        for request in [one for one in asked if one not in sent]:
             # A part that was broken off before it had noted its request does not know it.
             with suppress(LookupError, TypeError, ValueError):
                 self.on_disconnect(request, now)
@@ -114,7 +116,8 @@ class ClientCore(ABC):
         """The next event that is no error."""
         for i, event in enumerate(self.events):
             if not isinstance(event, Failed):
-                return self.events.pop(i)
+                del self.events[i]
+                return event
         return None
 
     def take_failure(self) -> BaseException | None:

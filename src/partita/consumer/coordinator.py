@@ -88,8 +88,7 @@ class Coordinator:
             poll.wake_in(self._not_before_ms - now.mono_ms)
             return
         message = FindCoordinatorRequest(key=self._group_id, key_type=GROUP_KEY, coordinator_keys=[self._group_id])
-        self._in_flight = Request(self, message)
-        poll.requests.append(self._in_flight)
+        self._in_flight = poll.ask(Request(self, message))
 
     def on_response(self, request: Request, response: Any, now: Now) -> None:
         """Remember the coordinator, or try again later; a final error stays in `error`."""

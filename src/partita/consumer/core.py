@@ -94,11 +94,11 @@ class ConsumerCore(ClientCore):
 
     # The shell's side
 
-    def poll(self, now: Now) -> Poll:
+    def poll(self, now: Now, poll: Poll | None = None) -> Poll:
         """Let every part act once; return the requests to send now and the time of the next turn."""
         self._pass_facts_along(now)
         self.membership.is_awaited = self.commits.awaits_round
-        poll = Poll()
+        poll = Poll() if poll is None else poll
         self.membership.poll(now, poll)
         if self.membership.app_polling:
             self._take_ends()

@@ -10,6 +10,7 @@ from inspect import iscoroutinefunction
 from typing import Any
 
 from partita.consumer.records import ConsumerRecords
+from partita.consumer.request import Assigned, Event, Lost, Revoked
 from partita.offsets.topic_partition import OffsetAndMetadata, TopicPartition
 
 
@@ -30,13 +31,15 @@ class RebalanceListener:
 ASSIGNED = ("on_partitions_assigned", "on_assigned", "on_assign")
 REVOKED = ("on_partitions_revoked", "on_revoked", "on_revoke")
 LOST = ("on_partitions_lost", "on_lost")
+CALLED_FOR: dict[type[Event], tuple[str, ...]] = {Assigned: ASSIGNED, Revoked: REVOKED, Lost: LOST + REVOKED}
+"""Lost partitions go to the method for revoked ones unless there is one for them."""
 
 
 class AnyListener:
-    """Calls an object of whatever class by the names that clients have for these methods; the first one counts.
+    """An object of whatever class with the names that clients have for these methods; the first one counts.
 
     The object is inspected for each call, so methods may be set on it at any time. The empty ones of
-    `RebalanceListener` do not count. Lost partitions go to the method for revoked ones unless there is one for them.
+    `RebalanceListener` do not count.
     """
 
     def __init__(self, listener: object) -> None:
@@ -45,30 +48,15 @@ class AnyListener:
     @property
     def has_methods(self) -> bool:
         """Is there any of the methods?"""
-        return any(self._method(names) is not None for names in (ASSIGNED, REVOKED, LOST))
+        return any(self.method(names) is not None for names in (ASSIGNED, REVOKED, LOST))
 
     @property
     def is_async(self) -> bool:
         """Does one of the methods have to be awaited?"""
-        return any(iscoroutinefunction(self._method(names)) for names in (ASSIGNED, REVOKED, LOST))
+        return any(iscoroutinefunction(self.method(names)) for names in (ASSIGNED, REVOKED, LOST))
 
-    def on_partitions_assigned(self, partitions: list[TopicPartition]) -> Any:
-        """Call the method for assigned partitions, if there is one."""
-        return self._call(ASSIGNED, partitions)
-
-    def on_partitions_revoked(self, partitions: list[TopicPartition]) -> Any:
-        """Call the method for revoked partitions, if there is one."""
-        return self._call(REVOKED, partitions)
-
-    def on_partitions_lost(self, partitions: list[TopicPartition]) -> Any:
-        """Call the method for lost partitions, or else the one for revoked partitions."""
-        return self._call(LOST + REVOKED, partitions)
-
-    def _call(self, names: tuple[str, ...], partitions: list[TopicPartition]) -> Any:
-        method = self._method(names)
-        return None if method is None else method(partitions)
-
-    def _method(self, names: tuple[str, ...]) -> Callable[[list[TopicPartition]], Any] | None:
+    def method(self, names: tuple[str, ...]) -> Callable[[list[TopicPartition]], Any] | None:
+        """The first of these methods that there is."""
         for name in names:
             method: Callable[[list[TopicPartition]], Any] | None = getattr(self._listener, name, None)
             if callable(method) and getattr(method, "__func__", None) not in _EMPTY:

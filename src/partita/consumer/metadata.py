@@ -99,15 +99,15 @@ class Metadata:
         if self._one_offs and now.mono_ms < self._one_off_ms:
             poll.wake_in(self._one_off_ms - now.mono_ms)
         elif self._one_offs:
-            poll.requests += [self._request(topics, operation) for topics, operation in self._one_offs]
-            self._one_offs.clear()
+            for topics, operation in self._one_offs:
+                poll.ask(self._request(topics, operation))
+            self._one_offs = []
         if self._in_flight is not None:
             return
         due = self._is_wanted or now.mono_ms >= self._fresh_until_ms
         if due and now.mono_ms >= self._not_before_ms:
-            self._in_flight = self._request(self._topics, None)
+            self._in_flight = poll.ask(self._request(self._topics, None))
             self._is_wanted = False
-            poll.requests.append(self._in_flight)
         else:
             poll.wake_in((self._not_before_ms if due else self._fresh_until_ms) - now.mono_ms)
 

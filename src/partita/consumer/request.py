@@ -6,11 +6,9 @@ The core hands one `Poll` to every part, which adds the requests to send and whe
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Protocol
-from weakref import ref
 
 from partita.now import Now
 from partita.offsets.topic_partition import TopicPartition
@@ -34,7 +32,7 @@ class Part(Protocol):
         """One of its requests got no answer."""
 
 
-@dataclass(slots=True, eq=False, weakref_slot=True)
+@dataclass(slots=True, eq=False)
 class Request:
     """One request to send. `to_coordinator` asks for a connection of its own; `version` is set when it is sent."""
 
@@ -48,24 +46,6 @@ class Request:
     version: int = -1
     sent_at_ms: int = 0
 
-    def __post_init__(self) -> None:
-        _made.append(ref(self))
-
-
-_made: deque[ref[Request]] = deque(maxlen=256)
-
-
-def last_made() -> ref[Request] | None:
-    """What `made_since` begins behind."""
-    return _made[-1] if _made else None
-
-
-def made_since(last: ref[Request] | None) -> list[Request]:
-    """The requests of all consumers that were made since: what is broken off while it decides cannot return its own."""
-    some = list(_made)
-    since = some[some.index(last) + 1 :] if last in some else some
-    return [request for one in since if (request := one()) is not None]
-
 
 @dataclass(slots=True)
 class Poll:
@@ -73,6 +53,11 @@ class Poll:
 
     requests: list[Request] = field(default_factory=list)
     wait_ms: int = FOREVER_MS
+
+    def ask(self, request: Request) -> Request:
+        """Have this sent. A part notes it as sent behind this call: then no interruption hides it from the shell."""
+        self.requests.append(request)
+        return request
 
     def wake_in(self, ms: float) -> None:
         """Ask to be polled again within `ms`."""

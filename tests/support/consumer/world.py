@@ -17,7 +17,7 @@ from functools import partial
 from typing import Any
 
 from partita.consumer.config import ConsumerConfig
-from partita.consumer.request import Request, last_made, made_since
+from partita.consumer.request import Poll, Request
 from partita.consumer.shell.blocking import Consumer
 from partita.consumer.shell.driver import ConsumerDriver
 from partita.group.config import GroupConfig
@@ -110,11 +110,11 @@ class SimIo:
         self.is_stopped = False
 
     def step(self) -> None:
-        now, before = self.world.clock.now(), last_made()
+        now, poll = self.world.clock.now(), Poll()
         try:
-            poll = self.core.poll(now)
+            self.core.poll(now, poll)
         except KeyboardInterrupt:
-            self.core.on_broken_off(made_since(before), self.in_flight, now)
+            self.core.on_broken_off(poll.requests, self.in_flight, now)
             self.due_ms = now.mono_ms
             raise
         self.due_ms = now.mono_ms + poll.wait_ms

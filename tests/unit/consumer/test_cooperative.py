@@ -198,13 +198,14 @@ def test_no_partition_ever_has_two_owners(actions: list[str], strategy: str) -> 
     world = World({"a": 3, "b": 2})
     owners = Owners()
     consumers: list[Any] = []
+    listeners: dict[Any, Heard] = {}
 
     def join() -> None:
         consumer, heard = member(
             world, "a", "b", poll=0, partition_assignment_strategy=[strategy], metadata_max_age_ms=1_000
         )
         owners.watch(consumer, heard)
-        consumer._driver.listener = heard
+        listeners[consumer] = heard
         consumers.append(consumer)
 
     join()
@@ -214,7 +215,7 @@ def test_no_partition_ever_has_two_owners(actions: list[str], strategy: str) -> 
         elif action == "leave" and len(consumers) > 1:
             consumers.pop(0).close()
         elif action == "other":
-            consumers[-1].subscribe(["b"], listener=consumers[-1]._driver.listener)
+            consumers[-1].subscribe(["b"], listener=listeners[consumers[-1]])
         elif action == "grow":
             world.create("b", 4)
         turns(consumers, 15)

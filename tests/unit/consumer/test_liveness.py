@@ -63,9 +63,9 @@ def test_a_poll_that_waits_wakes_for_news_alone() -> None:
     news, turns, walk = io.news, io.activity, io.core.poll
     walks: list[Any] = []
 
-    def counted(now: Any) -> Any:
-        walks.append(now)
-        return walk(now)
+    def counted(*arguments: Any) -> Any:
+        walks.append(arguments)
+        return walk(*arguments)
 
     io.core.poll = counted
     assert not consumer.poll(4.0)

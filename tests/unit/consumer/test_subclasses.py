@@ -10,7 +10,8 @@ from unittest.mock import Mock, call
 import pytest
 
 from partita import AsyncConsumer, Consumer, ConsumerRecord, ConsumerRecords, RebalanceListener
-from partita.consumer.listener import AnyListener
+from partita.consumer.listener import CALLED_FOR, AnyListener
+from partita.consumer.request import Lost
 from partita.consumer.shell.waiting import run_blocking
 from support.consumer.world import World
 
@@ -192,7 +193,9 @@ def test_a_listener_of_any_shape_may_be_a_mock(world: World, double: Mock) -> No
 def test_lost_partitions_go_to_the_method_for_revoked_ones(listener: Any) -> None:
     if isinstance(listener, SimpleNamespace):
         listener.on_revoked = lambda p: listener.heard.append(("revoked", p))
-    AnyListener(listener).on_partitions_lost([])
+    method = AnyListener(listener).method(CALLED_FOR[Lost])
+    assert method is not None
+    method([])
     assert listener.heard == [("revoked", [])]
 
 

@@ -101,27 +101,25 @@ class Commits:
         self._backoff = Backoff(config.retry_backoff_ms, config.retry_backoff_max_ms, uniform)
         self._queue: list[PendingCommit] = []
         self._in_flight: list[PendingCommit] = []
-        self._begun = 0
+        self.begun = 0
         self._newest: dict[TopicPartition, int] = {}
         """Of each partition, the number of the newest commit that succeeded."""
         self._told_missing: set[str] = set()
         self._next_auto_ms: int | None = None
         self.is_patient = True
         """May commits wait for the end of a rebalance?"""
-        self.async_sent = 0
-        self.async_done = 0
 
     # Starting
 
     def commit(self, kind: Kind, offsets: Offsets | None, callback: Callable[..., Any] | None = None) -> Operation:
         """Commit these offsets, or all positions; a commit that cannot be sent fails at once."""
         wanted = self._positions() if offsets is None else dict(offsets)
-        self._begun += 1
+        self.begun += 1
         assigned = self._member.subscription.assignment
         # The very objects: a partition that was lost and came back has another state, and the offset of its former life
         # must not be committed.
         states = {tp: assigned.get(tp) for tp in wanted}
-        commit = PendingCommit(kind, wanted, Operation(), self._generation(), self._begun, callback, states)
+        commit = PendingCommit(kind, wanted, Operation(), self._generation(), self.begun, callback, states)
         self._leave_out_what_is_gone(commit)
         if commit.is_automatic:
             # By id, so that an offset of a topic that was deleted and created again is refused instead of being kept
@@ -130,7 +128,6 @@ class Commits:
         # Counted from here: a commit fails after look-ups that failed since it was made, not for those before it.
         commit.lookups_failed = self._coordinator.failed_count
         commit.memberships_lost = self._member.memberships_lost
-        self.async_sent += kind is Kind.ASYNC
         if not commit.offsets:
             self._succeed(commit)
         # At once, not at the next poll: the caller may never poll again.
@@ -174,7 +171,11 @@ class Commits:
     @property
     def has_async_pending(self) -> bool:
         """Is an asynchronous commit still without its outcome?"""
-        return self.async_done < self.async_sent
+        return self.has_async_before(self.begun)
+
+    def has_async_before(self, number: int) -> bool:
+        """Is one still without its outcome of the asynchronous commits up to this number?"""
+        return any(one.kind is Kind.ASYNC and one.number <= number for one in (*self._queue, *self._in_flight))
 
     @property
     def is_idle(self) -> bool:
@@ -200,22 +201,29 @@ class Commits:
         if self._coordinator.node is None:
             self._without_coordinator()
             return
-        # Rebuilt as it is walked, since most ways below put a commit back.
-        waiting, self._queue = self._queue, []
-        for commit in waiting:
-            if commit.not_before_ms > now.mono_ms:
-                self._queue.append(commit)
-                poll.wake_in(commit.not_before_ms - now.mono_ms)
-            # A repeated commit must not overtake a newer one on the wire: it would bring an older offset back.
-            elif any(newer.number > commit.number for newer in self._in_flight) or self._awaits_round(commit):
-                self._queue.append(commit)
-            elif (refusal := self._refusal()) is not None:
-                self._fail(commit, refusal)
-            # The partitions went to another member meanwhile, who has read on: our offset would set it back.
-            elif not self._is_still_ours(commit):
-                self._fail(commit, self._moved_on("the group has rebalanced since; poll, then commit again"))
-            else:
-                self._send_what_is_news(commit, poll)
+        # Each leaves the queue behind its outcome or its request: Ctrl-C may break this off anywhere.
+        for commit in list(self._queue):
+            if not self._has_to_wait(commit, now, poll):
+                self._go_on(commit, poll)
+                self._queue.remove(commit)
+
+    def _has_to_wait(self, commit: PendingCommit, now: Now, poll: Poll) -> bool:
+        if commit.not_before_ms > now.mono_ms:
+            poll.wake_in(commit.not_before_ms - now.mono_ms)
+            return True
+        # A repeated commit must not overtake a newer one on the wire: it would bring an older offset back.
+        return any(newer.number > commit.number for newer in self._in_flight) or self._awaits_round(commit)
+
+    def _go_on(self, commit: PendingCommit, poll: Poll) -> None:
+        if commit.operation.is_done:
+            return
+        if (refusal := self._refusal()) is not None:
+            self._fail(commit, refusal)
+        # The partitions went to another member meanwhile, who has read on: our offset would set it back.
+        elif not self._is_still_ours(commit):
+            self._fail(commit, self._moved_on("the group has rebalanced since; poll, then commit again"))
+        else:
+            self._send_what_is_news(commit, poll)
 
     def on_response(self, request: Request, response: OffsetCommitResponse, now: Now) -> None:
         """Read the answer partition by partition; the first decisive error decides for the whole commit."""
@@ -249,6 +257,8 @@ class Commits:
         """No answer came: the commit may or may not have happened, so it counts as failed for now."""
         commit: PendingCommit = request.context
         self._in_flight.remove(commit)
+        if commit in self._queue:  # Ctrl-C came before it counted as sent
+            return
         # The one connection is gone; whether the node still coordinates the group has to be asked again.
         self._coordinator.mark_unknown(was_disconnect=True)
         self._may_pass(commit, error_for(ErrorCode.NETWORK_EXCEPTION, "the coordinator did not answer"), now)
@@ -300,12 +310,12 @@ class Commits:
         self._leave_out_what_is_gone(commit)
         commit.offsets = {tp: o for tp, o in commit.offsets.items() if self._newest.get(tp, 0) < commit.number}
         if commit.offsets:
-            poll.requests.append(self._send(commit))
+            poll.ask(self._request(commit))
+            self._in_flight.append(commit)
         else:
             self._succeed(commit)
 
-    def _send(self, commit: PendingCommit) -> Request:
-        self._in_flight.append(commit)
+    def _request(self, commit: PendingCommit) -> Request:
         message = commit_request(self._member, commit)
         by_id = all(topic.topic_id != ZERO_UUID for topic in message.topics)
         version = None if by_id else NAMED_VERSION_MAX
@@ -322,8 +332,8 @@ class Commits:
                 self._drop(commit, RetriableCommitFailedError("the coordinator of the group cannot be found"))
 
     def _drop(self, commit: PendingCommit, error: BaseException) -> None:
-        self._queue.remove(commit)
         self._fail(commit, error)
+        self._queue.remove(commit)
 
     # Outcomes
 
@@ -422,19 +432,26 @@ class Commits:
             self._member.events.append(Committed(commit.offsets))
             # An older commit that is repeated later leaves these partitions out: a newer offset is stored already.
             self._newest.update(dict.fromkeys(commit.offsets, commit.number))
-        commit.operation.succeed(commit.offsets)
-        self._tell(commit, None)
+        self._end(commit, None)
 
     def _fail(self, commit: PendingCommit, error: BaseException) -> None:
-        commit.operation.fail(error)
         if commit.kind in (Kind.AUTO, Kind.PREPARE):
             self._member.events.append(Note("commit_failed", f"automatic commit: {error}"))
-        self._tell(commit, error)
+        self._end(commit, error)
 
-    def _tell(self, commit: PendingCommit, error: BaseException | None) -> None:
-        self.async_done += commit.kind is Kind.ASYNC
-        if commit.callback is not None:
-            self._member.events.append(CommitCallback(commit.callback, commit.offsets, error))
+    def _end(self, commit: PendingCommit, error: BaseException | None) -> None:
+        """Have the outcome known, and its callback called.
+
+        The two stand in a row: no interruption comes in between, so that it is called once.
+        """
+        callback, events = commit.callback, self._member.events
+        event = None if callback is None else CommitCallback(callback, commit.offsets, error)
+        if error is None:
+            commit.operation.succeed(commit.offsets)
+        else:
+            commit.operation.fail(error)
+        if event is not None:
+            events.append(event)
 
 
 def commit_request(member: Member, commit: PendingCommit) -> OffsetCommitRequest:

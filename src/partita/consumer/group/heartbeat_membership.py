@@ -112,9 +112,8 @@ class HeartbeatMembership(GroupMembership):
         if now.mono_ms < due_ms:
             poll.wake_in(due_ms - now.mono_ms)
             return
-        self._in_flight = self._heartbeat()
+        self._in_flight = poll.ask(self._heartbeat())
         self._next_ms = now.mono_ms + self._interval_ms
-        poll.requests.append(self._in_flight)
         if member.state is MemberState.ACKNOWLEDGING:
             self._acknowledged(poll)
 

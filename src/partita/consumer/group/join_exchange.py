@@ -80,8 +80,8 @@ class JoinExchange:
             raise IllegalStateError(f"the group agreed on assignor {name!r}, which is not configured here")
         return found
 
-    def start(self, part: Any, now: Now) -> Request:
-        """The JoinGroup to send now."""
+    def start(self, part: Any, poll: Poll) -> None:
+        """Send the JoinGroup."""
         member, config = self._member, self._member.config
         member.move(MemberState.PREPARING_REBALANCE)
         member.joined_topics = member.subscription.topics
@@ -99,14 +99,13 @@ class JoinExchange:
             reason=member.rejoin_reason,
         )
         timeout = max(config.request_timeout_ms, config.max_poll_interval_ms + JOIN_TIMEOUT_EXTRA_MS)
-        self._pending = self._to_coordinator(part, message, timeout)
-        return self._pending
+        self._pending = poll.ask(self._to_coordinator(part, message, timeout))
 
     def poll(self, part: Any, poll: Poll) -> None:
         """Continue as leader once the metadata of all topics of the group is there."""
         if self._to_lead is not None and self._metadata.covers(self._member.subscription.group_topics):
-            response, self._to_lead = self._to_lead, None
-            poll.requests += self._lead(part, response)
+            poll.requests += self._lead(part, self._to_lead)
+            self._to_lead = None
 
     def on_response(self, request: Request, response: Any, now: Now) -> list[Request]:
         """Take in an answer; return the next requests."""

@@ -98,8 +98,8 @@ class Membership(GroupMembership):
             poll.requests += self._end_membership(self._note_silence(self.timers.polled_at_ms, now))
             return
         if self._coordinator.node is not None and now.mono_ms >= self.timers.next_ms:
+            poll.ask(self._heartbeat())
             self.timers.sent(now)
-            poll.requests.append(self._heartbeat())
         poll.wake_in(self.timers.wait_ms(now, can_send=self._coordinator.node is not None))
 
     def _heartbeat(self) -> Request:
@@ -143,7 +143,7 @@ class Membership(GroupMembership):
                 return
             if any(isinstance(event, Failed) for event in member.events):
                 return
-        poll.requests.append(self._exchange.start(self, now))
+        self._exchange.start(self, poll)
 
     def _is_regex_fresh(self) -> bool:
         """Before a join by pattern the topics are asked for again, so that one new topic costs one rebalance (4.2)."""

@@ -80,9 +80,10 @@ class CommittedOffsets:
             elif now.mono_ms < ask.not_before_ms:
                 poll.wake_in(ask.not_before_ms - now.mono_ms)
             else:
-                poll.requests.append(self._send(ask))
+                poll.ask(self._request(ask))
+                ask.in_flight = True
 
-    def _send(self, ask: _Ask) -> Request:
+    def _request(self, ask: _Ask) -> Request:
         by_topic: dict[str, list[int]] = {}
         for tp in sorted(ask.partitions):
             by_topic.setdefault(tp.topic, []).append(tp.partition)
@@ -95,7 +96,6 @@ class CommittedOffsets:
             topics=[OffsetFetchRequestTopic(name=t, partition_indexes=p) for t, p in by_topic.items()],
             require_stable=True,
         )
-        ask.in_flight = True
         node = self._coordinator.node
         return Request(self, message, node, to_coordinator=True, max_version=NAMED_VERSION_MAX, context=ask)
 

@@ -209,8 +209,7 @@ class Fetching:
             # A copy of what was asked: positions may have moved by the time the answer comes, which is then dropped for
             # them.
             request.context = (broker, dict(broker.session.slots))
-            broker.in_flight = request
-            poll.requests.append(request)
+            broker.in_flight = poll.ask(request)
         except BaseException:
             # Ctrl-C: the broker never hears of these offsets, and would go on answering from its own. Stores alone,
             # which another Ctrl-C cannot break off.

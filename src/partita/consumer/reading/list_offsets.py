@@ -31,9 +31,9 @@ _NO_TOPICS: frozenset[str] = frozenset()
 
 
 def list_offsets(
-    part: Part, targets: Targets, metadata: Metadata, *, read_committed: bool, timeout_ms: int, context: Any
-) -> tuple[list[Request], list[TopicPartition]]:
-    """One request per leader, and the partitions whose leader is not known."""
+    part: Part, poll: Poll, targets: Targets, metadata: Metadata, *, read_committed: bool, timeout_ms: int, context: Any
+) -> list[TopicPartition]:
+    """Send one request per leader; return the partitions whose leader is not known."""
     by_node: dict[Node, dict[str, list[ListOffsetsPartition]]] = {}
     leaderless: list[TopicPartition] = []
     for tp, timestamp in targets.items():
@@ -47,7 +47,6 @@ def list_offsets(
                 partition_index=tp.partition, current_leader_epoch=view.leader_epoch, timestamp=timestamp
             )
         )
-    requests = []
     for node, topics in by_node.items():
         message = ListOffsetsRequest(
             replica_id=-1,
@@ -55,8 +54,8 @@ def list_offsets(
             topics=[ListOffsetsTopic(name=name, partitions=parts) for name, parts in topics.items()],
             timeout_ms=timeout_ms,
         )
-        requests.append(Request(part, message, node, context=context))
-    return requests, leaderless
+        poll.ask(Request(part, message, node, context=context))
+    return leaderless
 
 
 def answers(response: ListOffsetsResponse) -> Iterator[tuple[TopicPartition, Reaction, Any]]:
@@ -123,8 +122,9 @@ class OffsetLookups:
             if now.mono_ms < ask.not_before_ms:
                 poll.wake_in(ask.not_before_ms - now.mono_ms)
                 continue
-            requests, leaderless = list_offsets(
+            leaderless = list_offsets(
                 self,
+                poll,
                 todo,
                 self._metadata,
                 read_committed=self._read_committed,
@@ -134,7 +134,6 @@ class OffsetLookups:
             ask.in_flight |= set(todo) - set(leaderless)
             # What the caller hears if its time ends before they turn up.
             ask.operation.value = next(filter(None, map(self._metadata.absence_of, leaderless)), None)
-            poll.requests += requests
             if leaderless:
                 self._metadata.request_update()
 

@@ -203,8 +203,9 @@ class Positions:
     def _ask_for(
         self, targets: dict[TopicPartition, int], resets: dict[TopicPartition, Reset], now: Now, poll: Poll
     ) -> None:
-        requests, leaderless = list_offsets(
+        leaderless = list_offsets(
             self,
+            poll,
             targets,
             self._metadata,
             read_committed=self._config.read_committed,
@@ -213,7 +214,6 @@ class Positions:
         )
         for tp in targets.keys() - set(leaderless):
             self._subscription.assignment[tp].next_retry_ms = now.mono_ms + self._config.request_timeout_ms
-        poll.requests += requests
         if leaderless:
             self._metadata.request_update()
 

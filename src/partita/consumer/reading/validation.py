@@ -54,9 +54,11 @@ class Validation:
             if node is None:
                 self._metadata.request_update()
                 continue
-            state.next_retry_ms = now.mono_ms + self._request_ms
             by_node.setdefault(node, {})[tp] = state.position
-        poll.requests += [self._request(node, positions) for node, positions in by_node.items()]
+        for node, positions in by_node.items():
+            poll.ask(self._request(node, positions))
+            for tp in positions:
+                unsettled[tp].next_retry_ms = now.mono_ms + self._request_ms
 
     def _follow_leaders(self) -> None:
         """Compare every position's leader with the metadata, when either has changed."""

@@ -31,10 +31,10 @@ class ShareCore(ClientCore):
 
     # The shell's side
 
-    def poll(self, now: Now) -> Poll:
+    def poll(self, now: Now, poll: Poll | None = None) -> Poll:
         """Let every part act once; return the requests to send now and the time of the next turn."""
         self.metadata.want_topics(self.membership.topics)
-        poll = Poll()
+        poll = Poll() if poll is None else poll
         self.membership.poll(now, poll)
         self.fetching.assigned = self.membership.assigned
         for part in (self.fetching, self.metadata, self.coordinator):

@@ -184,9 +184,8 @@ class ShareFetching:
         The stores stand in a row: Ctrl-C breaks off before all of them, or behind them, where the request is known.
         """
         left = [parcel for parcel in session.outbox if parcel not in parcels]
-        request = Request(self, message, node, context=_Asked(session, parcels, is_final))
+        request = poll.ask(Request(self, message, node, context=_Asked(session, parcels, is_final)))
         session.in_flight, session.outbox, session.partitions = request, left, partitions
-        poll.requests.append(request)
 
     def _cut_lost(self, session: Session, now: Now) -> None:
         """A record whose lock is over is not acknowledged: the leader would refuse the others of its request, too."""

@@ -102,8 +102,7 @@ class ShareMembership:
         if now.mono_ms < due_ms:
             poll.wake_in(due_ms - now.mono_ms)
             return
-        self._in_flight = self._heartbeat(self._epoch, says_all=has_news)
-        poll.requests.append(self._in_flight)
+        self._in_flight = poll.ask(self._heartbeat(self._epoch, says_all=has_news))
 
     def _heartbeat(self, epoch: int, *, says_all: bool) -> Request:
         message = ShareGroupHeartbeatRequest(

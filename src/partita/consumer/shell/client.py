@@ -174,8 +174,8 @@ class AsyncConsumer(ConsumerCalls[K, V]):
             finally:
                 driver.metrics.took("commit-sync", driver.mono_ms() - started_ms)
             if not operation.value:  # nothing was sent behind which the earlier commits would have been answered
-                sent = self._core.commits.async_sent
-                await driver.until(lambda: self._core.commits.async_done >= sent, deadline_ms)
+                begun = self._core.commits.begun
+                await driver.until(lambda: not self._core.commits.has_async_before(begun), deadline_ms)
             await driver.dispatch()
 
     async def committed(

@@ -13,7 +13,7 @@ import threading
 import warnings
 import weakref
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any, Generic, TypeVar
 
 from partita.consumer.client_core import ClientCore
@@ -78,8 +78,10 @@ class ClientDriver(Generic[C]):
         """The thread that made the last call."""
         _DRIVERS.add(self)
         self._strict = strict
-        self._owner: object = None
-        self._depth = 0
+        self._call: Callable[[], _Call | None] = lambda: None
+        """The call under way, as long as there is one."""
+        self._taken: Event | None = None
+        """The event taken last, until its callback begins. Those of rebalances the membership keeps."""
         self.calls = 0
         """Grows with every call of the application, so that a loop sees whether there was one since."""
         self._wakeup = False
@@ -97,9 +99,11 @@ class ClientDriver(Generic[C]):
 
     # Ownership
 
-    @contextmanager
-    def owned(self, *, exclusive: bool = False) -> Iterator[None]:
-        """One thread at a time; with asyncio one task at a time for calls that must not overlap."""
+    def owned(self, *, exclusive: bool = False) -> AbstractContextManager[None]:
+        """One thread at a time; with asyncio one task at a time for calls that must not overlap.
+
+        The consumer is owned as long as a `with` block keeps the result, so that no interruption leaves it owned.
+        """
         if self.is_forked:
             raise IllegalStateError(
                 "this consumer was made before fork(): its connections and its thread belong to the parent process; "
@@ -112,23 +116,18 @@ class ClientDriver(Generic[C]):
         self.calls += 1
         self.last_thread = threading.get_ident()
         if not (exclusive or self._strict):
-            yield
-            return
+            return nullcontext()
         who = self.waiter.identity()
         with self.io.lock:
-            if self._owner is not None and self._owner != who:
+            call = self._call()
+            if call is None:
+                call = _Call(who)
+                self._call = weakref.ref(call)
+            elif call.who != who:
                 raise ConcurrentModificationError(
                     "the consumer is used by another thread or task; only wakeup() may be"
                 )
-            self._owner = who
-            self._depth += 1
-        try:
-            yield
-        finally:
-            with self.io.lock:
-                self._depth -= 1
-                if self._depth == 0:
-                    self._owner = None
+            return call
 
     def need_group(self, call: str) -> None:
         """Raise InvalidGroupIdError if the consumer has no group, which `call` needs."""
@@ -144,8 +143,7 @@ class ClientDriver(Generic[C]):
     def take_over(self, waiter: Waiter) -> None:
         """Serve the thread that ends the program; the one that used the consumer will not come back from its call."""
         self.become(waiter, strict=False)
-        with self.io.lock:
-            self._owner = None
+        self._call = lambda: None
 
     def stop(self) -> threading.Thread | None:
         """End the I/O thread; returns it while it ends."""
@@ -256,20 +254,41 @@ class ClientDriver(Generic[C]):
         """Run every callback that is due, on the caller's thread or task."""
         while True:
             with self.io.lock:
-                event = self.core.take_event()
+                event = self._next_event()
             if event is None:
                 return
             if isinstance(event, Assigned | Revoked | Lost | CommitCallback):
                 await self.waiter.shielded(self.hear(event))
             else:
                 await self.hear(event)
+            self._taken = None
+
+    def _next_event(self) -> Event | None:
+        """The one first that was taken when Ctrl-C came, before its callback began. Called with the lock held."""
+        events, broken_off = self.core.events, self._taken
+        if self._strict and broken_off is not None and not any(one is broken_off for one in events):
+            events[:0] = [broken_off]
+        self._taken = event = self.core.take_event()
+        if isinstance(event, Assigned | Revoked | Lost):
+            self._taken = None
+        return event
+
+    def beginning(self, callback: Callable[..., Any]) -> Callable[..., Any]:
+        """The callback; once it has begun, its event is not taken again."""
+
+        def begin(*arguments: Any) -> Any:
+            self._taken = None
+            return callback(*arguments)
+
+        return begin
 
     async def hear(self, event: Event) -> None:
         """Run the callback of one event."""
         match event:
             case CommitCallback():
                 try:
-                    await self.waiter.call(event.callback, dict(event.offsets), self.named(event.error))
+                    callback = self.beginning(event.callback)
+                    await self.waiter.call(callback, dict(event.offsets), self.named(event.error))
                 except PASSED_OVER:
                     LOG.exception("the callback of an asynchronous commit raised")
             case Note():
@@ -279,11 +298,21 @@ class ClientDriver(Generic[C]):
         """Log the note, and call the application's `on_note`."""
         level = logging.WARNING if note.kind in _WARNED else logging.INFO
         LOG.log(level, "%s: %s", self.config.client_id, note.text, extra={"kind": note.kind})
+        if self._taken is note:
+            self._taken = None
         if self.on_note is not None:
             try:
                 self.on_note(note)
             except PASSED_OVER:
                 LOG.exception("on_note's callback raised")
+
+
+class _Call(nullcontext[None]):
+    """A call of the application, or several of one owner inside each other."""
+
+    def __init__(self, who: object) -> None:
+        super().__init__()
+        self.who = who
 
 
 def milliseconds(timeout: float) -> int:

@@ -7,11 +7,12 @@ import logging
 import random
 from collections.abc import Callable
 from contextvars import ContextVar
+from typing import Any
 
 from partita.consumer.config import ConsumerConfig
 from partita.consumer.core import ConsumerCore
 from partita.consumer.errors import ConsumerError
-from partita.consumer.listener import AnyListener, Interceptors
+from partita.consumer.listener import CALLED_FOR, AnyListener, Interceptors
 from partita.consumer.request import Assigned, Committed, Event, Lost, Revoked
 from partita.consumer.shell.client_driver import LOG, ClientDriver, name_of_client, new_member_id
 from partita.consumer.shell.io_thread import IoThread
@@ -19,6 +20,7 @@ from partita.consumer.shell.metrics import ConsumerMetrics
 from partita.consumer.shell.waiting import Waiter
 from partita.net.config import ClientConfig
 from partita.now import Clock
+from partita.offsets.topic_partition import TopicPartition
 from partita.wording import Note
 
 
@@ -55,7 +57,7 @@ class ConsumerDriver(ClientDriver[ConsumerCore]):
             case Assigned() | Revoked() | Lost():
                 await self._rebalance_callback(event)
             case Committed():
-                self.interceptors.on_commit(dict(event.offsets))
+                self.beginning(self.interceptors.on_commit)(dict(event.offsets))
             case _:
                 await super().hear(event)
 
@@ -124,15 +126,15 @@ class ConsumerDriver(ClientDriver[ConsumerCore]):
         return self._listening is not None and _LISTENING.get() is self._listening
 
     async def _call_listener(self, listener: AnyListener, event: Assigned | Revoked | Lost) -> None:
-        self._called = event
-        partitions = list(event.partitions)
-        match event:
-            case Assigned():
-                await self.waiter.call(listener.on_partitions_assigned, partitions)
-            case Revoked():
-                await self.waiter.call(listener.on_partitions_revoked, partitions)
-            case Lost():
-                await self.waiter.call(listener.on_partitions_lost, partitions)
+        method = listener.method(CALLED_FOR[type(event)])
+
+        def begin(partitions: list[TopicPartition]) -> Any:
+            self._called = event
+            assert method is not None, "only a method is called"
+            return method(partitions)
+
+        if method is not None:
+            await self.waiter.call(begin, list(event.partitions))
 
 
 _LISTENING: ContextVar[object] = ContextVar("partita_consumer_listening", default=None)

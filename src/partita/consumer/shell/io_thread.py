@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from partita.consumer.client_core import ClientCore
 from partita.consumer.errors import ConsumerError
-from partita.consumer.request import Request, last_made, made_since
+from partita.consumer.request import Poll, Request
 from partita.errors import AuthenticationError
 from partita.net.access import Access
 from partita.net.broker_news import role_in
@@ -92,13 +92,13 @@ class IoThread:
         # Ctrl-C may come at any line, and what the core takes for sent has to be sent: the thread runs before that.
         loop = self._running_loop()
         now = self.clock.now()
-        before = last_made()
+        poll = Poll()
         try:
-            poll = self.core.poll(now)
+            self.core.poll(now, poll)
             self._unsent += poll.requests
             self.in_flight.update(poll.requests)
         except BaseException:
-            self.core.on_broken_off(made_since(before), {*self._unsent, *self.in_flight}, now)
+            self.core.on_broken_off(poll.requests, {*self._unsent, *self.in_flight}, now)
             loop.call_soon_threadsafe(self._turn)
             raise
         due_ms = now.mono_ms + poll.wait_ms
