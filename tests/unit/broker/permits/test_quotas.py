@@ -210,9 +210,9 @@ def test_a_producer_over_its_quota_is_told_and_made_to_wait(broker: Broker, raw:
     alter(raw, entry(ANYBODY, producer_byte_rate=100_000))
     assert raw.ask(produce(raw, 500_000), 9).throttle_time_ms == 0
     begun = time.monotonic()
-    answer = raw.ask(produce(raw, 520_000), 9)
+    answer = raw.ask(produce(raw, 560_000), 9)
     assert answer.responses[0].partition_responses[0].error_code == 0
-    assert 100 < answer.throttle_time_ms < 400
+    assert 0 < answer.throttle_time_ms < 700  # 600, less what has passed between the two
     raw.ask(ApiVersionsRequest(), 0)
     assert time.monotonic() - begun > answer.throttle_time_ms / 1000 - 0.01
     assert broker.records("t")[-1].offset == 1
