@@ -122,7 +122,7 @@ class PartitionLog:
         """Called when a batch is refused because the disk or the descriptor table is full; the log continues."""
         for chore in recovered.chores:
             self._later(chore)
-        if recovered.chores and len(self.segments) > 1:  # those in front may go, and with them what they say
+        if recovered.chores and (len(self.segments) > 1 or self.state.cleaned_to):  # those in front may go
             self._later(self._snapshots())
 
     @classmethod

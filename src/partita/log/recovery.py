@@ -10,7 +10,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TypeAlias
 
@@ -99,11 +99,13 @@ def recover(
         changed.append(directory)
     state, producers = rebuild_states(storage, directory, segments, compact=config.compact)
     first = segments[0].base_offset
-    if first > max(state.log_start_offset, state.cleaned_to) and not config.compact:
-        # Retention on a disk too full to record it, or segments removed by hand.
-        report.gaps.insert(0, (state.log_start_offset, first))
-        state = state.started_at(first)
-        producers.forget_before(first)
+    if first > max(state.log_start_offset, state.cleaned_to):
+        if config.compact:  # a pass was killed before it had stored how far it was; the policy may be another next time
+            state = replace(state, cleaned_to=first)
+        else:  # retention on a disk too full to record it, or segments removed by hand
+            report.gaps.insert(0, (state.log_start_offset, first))
+            state = state.started_at(first)
+            producers.forget_before(first)
     report.log_end_offset = segments[-1].next_offset
     return Recovered(
         segments=segments,
