@@ -24,6 +24,7 @@ from partita.net.pool import ConnectionPool
 from partita.producer.config import ProducerConfig
 from partita.producer.shell import driver as producer_driver
 from partita.protocol.messages.heartbeat import HeartbeatRequest
+from partita.system_clock import SystemClock
 from support.broker.wire_server import WireServer
 
 SERVER = {"bootstrap_servers": "b:1"}
@@ -174,9 +175,9 @@ def metrics_of(client: str, given: dict[str, Any]) -> Metrics:
         return AsyncAdmin({**SERVER, **given})._metrics
     if client == "producer":
         return producer_driver.ProducerDriver(ProducerConfig.of(**SERVER, **given)).measured._metrics
-    nothing: Any = None
-    metrics = ConsumerMetrics(ConsumerConfig.of({**SERVER, **given}), nothing, nothing)._metrics
-    metrics._gauges.clear()  # they would ask the core and the clock
+    no_core: Any = None
+    metrics = ConsumerMetrics(ConsumerConfig.of({**SERVER, **given}), SystemClock(), no_core)._metrics
+    metrics._gauges.clear()  # they would ask the core
     return metrics
 
 
