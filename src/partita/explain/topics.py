@@ -19,6 +19,8 @@ from partita.wording import What
 
 MEMBERS_AGREE = 2
 """So many members do not change their minds about one topic in one rebalance; the topic has changed."""
+NOTICED_WITHIN_MS = 600_000
+"""Clients look for new topics every five minutes, each at its own time, and each causes a rebalance."""
 
 
 @dataclass
@@ -74,10 +76,17 @@ def _deleted(step: Step, topic: str, changes: _Changes) -> Cause | None:
 
 def _created(step: Step, topic: str, changes: _Changes) -> Cause | None:
     earlier = [c for c in step.history.counts if c.topic == topic and c.at_ms <= step.after.at_ms]
-    if earlier and earlier[-1].count and earlier[-1].at_ms > step.since_ms:
+    if earlier and earlier[-1].count and earlier[-1].at_ms > _news_since_ms(step, topic):
         evidence = f"{topic} was created meanwhile"
         return Cause(What.TOPIC_CREATED, Sure.SEEN, detail=topic, evidence=(evidence,))
     return None if earlier else _agreed(What.TOPIC_CREATED, topic, changes.added[topic], "added")
+
+
+def _news_since_ms(step: Step, topic: str) -> int:
+    """When the group was assigned last without a member that had noticed the topic; at most ten minutes ago."""
+    lacking = [a.at_ms for a in step.history.assigned if a.at_ms <= step.since_ms and topic not in _subscribed(a)]
+    earliest_ms = min(step.since_ms, step.after.at_ms - NOTICED_WITHIN_MS)
+    return max(earliest_ms, lacking[-1]) if lacking else step.since_ms
 
 
 def _agreed(what: What, topic: str, members: list[Member], did: str) -> Cause | None:

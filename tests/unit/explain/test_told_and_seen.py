@@ -197,6 +197,18 @@ def test_a_new_topic_that_a_pattern_matches_is_no_change_of_mind() -> None:
     assert changed.headline == "a changed its subscription (added new)."
 
 
+def test_a_new_topic_that_members_notice_one_after_the_other_is_no_change_of_mind_either() -> None:
+    """The second rebalance within a second was called a change of subscription, with advice about a deploy."""
+    a, b = (replace(m, topics=("orders", "new")) for m in (A, B))
+    facts: list[Fact] = [seen(1, 0, A, B), PartitionsCounted(at(50), "new", 3), seen(2, 60, a, B)]
+    note = ToldCause(What.SUBSCRIPTION_CHANGED, "b-id", client_id="b", detail="added new")
+    assert last(*facts, told(3, 61, note, members=[a, b])).headline == "Topic new was created, and b noticed."
+    assert last(*facts, seen(3, 61, a, b)).headline == "Topic new was created."
+    assert last(*facts, seen(3, 900, a, b)).headline == "b changed its subscription (added new)."
+    had_it = last(PartitionsCounted(at(-5), "new", 3), seen(1, 0, a, B), seen(2, 60, a, b))
+    assert had_it.headline == "b changed its subscription (added new)."
+
+
 # -- KIP-848 -----------------------------------------------------------------------------------------------------------
 
 
