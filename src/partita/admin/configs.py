@@ -150,7 +150,7 @@ async def _ask(self: Connected, kind: Kind, name: str, request: Request[R]) -> R
 
 
 def _check(results: Iterable[DescribeConfigsResult | AlterConfigsResourceResponse]) -> None:
-    """Raise the error of a result. None is asked again: a topic that is not there would cost the whole timeout."""
+    """Raise a result's error. It is not worth another request: a missing topic would cost the whole timeout."""
     for result in results:
         if result.error_code:
             raise error_for(result.error_code, result.error_message)

@@ -153,8 +153,9 @@ async def describe_log_dirs(self: Connected, node_ids: Iterable[int] | None = No
     cluster = self.cluster
     if node_ids is None:
         await cluster.refresh([])
-        node_ids = list(cluster.view.nodes)
-    nodes = [await named_node(cluster, node) for node in sorted(set(node_ids))]
+        nodes = sorted(cluster.view.nodes)
+    else:
+        nodes = [await named_node(cluster, node) for node in sorted(set(node_ids))]
 
     async def of_node(node: int) -> list[LogDirDescription]:
         async def once() -> DescribeLogDirsResponse:
